@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -191,9 +192,7 @@ func (w *messageWriter) grace(end time.Time) string {
 // addState adds how a container that does not run ended.
 func (w *messageWriter) addState(a arguments, r *Outcome) {
 	name := r.Container
-	if name == "" {
-		name = w.container
-	}
+	name = cmp.Or(name, w.container)
 	c := w.pod.Container(name)
 	if c == nil {
 		return

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"runtime"
 	"time"
 
@@ -83,9 +84,7 @@ func (o Options) withDefaults() Options {
 	if o.Shutdown <= 0 {
 		o.Shutdown = 10 * time.Second
 	}
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
+	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	sinks := make([]NamedSink, len(o.Sinks))
 	for i, s := range o.Sinks {
 		if s.Queue <= 0 {

@@ -1,6 +1,7 @@
 package externalmetrics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -250,14 +251,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.File == "" {
 		return o, errors.New("no file of rules: name one")
 	}
-	if o.MaxQueries == 0 {
-		o.MaxQueries = 16
-	}
-	if o.Reread == 0 {
-		o.Reread = 5 * time.Second
-	}
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
+	o.MaxQueries = cmp.Or(o.MaxQueries, 16)
+	o.Reread = cmp.Or(o.Reread, 5*time.Second)
+	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	return o, nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -242,12 +243,8 @@ func openPort(g *genericapiserver.Config, serving *genericoptions.SecureServingO
 // that are open to everyone.
 func authenticate(g *genericapiserver.Config, o Options, kubeconfig string) (open authorizer.Authorizer, err error) {
 	authn, authz := *o.Authentication, *o.Authorization
-	if authn.RemoteKubeConfigFile == "" {
-		authn.RemoteKubeConfigFile = kubeconfig
-	}
-	if authz.RemoteKubeConfigFile == "" {
-		authz.RemoteKubeConfigFile = kubeconfig
-	}
+	authn.RemoteKubeConfigFile = cmp.Or(authn.RemoteKubeConfigFile, kubeconfig)
+	authz.RemoteKubeConfigFile = cmp.Or(authz.RemoteKubeConfigFile, kubeconfig)
 	if err := authn.ApplyTo(&g.Authentication, g.SecureServing, nil); err != nil {
 		return nil, fmt.Errorf("set up authentication: %w; it reads the ConfigMap extension-apiserver-authentication in kube-system: "+
 			"bind the Role extension-apiserver-authentication-reader there, or set --authentication-skip-lookup and give --client-ca-file and --requestheader-client-ca-file", err)

@@ -2,6 +2,7 @@ package weirdev
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,9 +27,7 @@ func NewClient(base string, client *http.Client) (*Client, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("server address %q is not a URL: write it as http://HOST:PORT", humanize.URL(base))
 	}
-	if client == nil {
-		client = http.DefaultClient
-	}
+	client = cmp.Or(client, http.DefaultClient)
 	return &Client{base: u, http: client}, nil
 }
 

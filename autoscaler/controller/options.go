@@ -86,9 +86,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Workers = cmp.Or(o.Workers, 5)
 	o.Period = cmp.Or(o.Period, 15*time.Second)
 	o.Resolution = cmp.Or(o.Resolution, 15*time.Second)
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
+	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	return o, nil
 }
 

@@ -45,9 +45,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.IsLeader = func() bool { return true }
 	}
 	o.Instance = cmp.Or(o.Instance, "weir")
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
+	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	return o, nil
 }
 

@@ -30,6 +30,7 @@
 package podmetrics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,15 +105,9 @@ type Reader struct {
 
 // New returns a Reader of the current state.
 func New(o Options) *Reader {
-	if o.Timeout == 0 {
-		o.Timeout = 30 * time.Second
-	}
-	if o.MaxAge == 0 {
-		o.MaxAge = time.Minute
-	}
-	if o.HistoryLength == 0 {
-		o.HistoryLength = 15 * time.Minute
-	}
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.MaxAge = cmp.Or(o.MaxAge, time.Minute)
+	o.HistoryLength = cmp.Or(o.HistoryLength, 15*time.Minute)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

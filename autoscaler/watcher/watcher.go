@@ -4,6 +4,7 @@
 package watcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,9 +66,7 @@ func New(o Options) (*Watcher, error) {
 	if o.Client == nil {
 		return nil, errors.New("watching autoscalers needs an API client")
 	}
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
+	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	return &Watcher{options: o}, nil
 }
 

@@ -56,9 +56,7 @@ func New(o Options) (*Source, error) {
 		return nil, errors.New("tokens of a service account need Options.Client, Namespace and Name")
 	}
 	o.Lifetime = cmp.Or(o.Lifetime, time.Hour)
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
+	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	return &Source{opts: o, tried: make(chan struct{})}, nil
 }
 

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -45,18 +46,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
+	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Debounce == 0 {
-		o.Debounce = 50 * time.Millisecond
-	}
-	if o.Silence == 0 {
-		o.Silence = 3 * time.Minute
-	}
+	o.Debounce = cmp.Or(o.Debounce, 50*time.Millisecond)
+	o.Silence = cmp.Or(o.Silence, 3*time.Minute)
 	return o
 }
 

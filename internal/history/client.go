@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,9 +54,7 @@ func New(o Options) (*Client, error) {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, fmt.Errorf("%q is not the address of a server: write http://HOST:PORT", humanize.URL(o.URL))
 	}
-	if o.MaxAnswer == 0 {
-		o.MaxAnswer = MaxAnswer
-	}
+	o.MaxAnswer = cmp.Or(o.MaxAnswer, MaxAnswer)
 	c := config.HTTPClientConfig{
 		TLSConfig: config.TLSConfig{CAFile: o.CAFile}, ProxyConfig: config.ProxyConfig{ProxyFromEnvironment: true}, EnableHTTP2: true,
 		HTTPHeaders: &config.Headers{Headers: map[string]config.Header{}},

@@ -30,6 +30,7 @@
 package recording
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -143,9 +144,7 @@ func (o Options) withDefaults() Options {
 		o.Block = 256 << 10
 	}
 	o.Block = min(o.Block, maxRecord)
-	if o.Flush == 0 {
-		o.Flush = 10 * time.Second
-	}
+	o.Flush = cmp.Or(o.Flush, 10*time.Second)
 	if o.Restart <= 0 {
 		o.Restart = time.Hour
 	}

@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -64,9 +65,7 @@ func (r *request) Describe(l labels, s *metric.Sample) (_ labels, renamed bool) 
 	own, part := series.LabelsOf(&s.Entity)
 	if part != "" {
 		name := partAttributes[part]
-		if name == "" {
-			name = "weir.part"
-		}
+		name = cmp.Or(name, "weir.part")
 		l.part = attribute(name, own.Get(part))
 	}
 	return l, renamed

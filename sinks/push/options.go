@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -94,9 +95,7 @@ func (o Options) WithDefaults() Options {
 	if o.IsLeader == nil {
 		o.IsLeader = func() bool { return true }
 	}
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
+	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	return o
 }
 

@@ -91,9 +91,7 @@ func Open(o Options) (*Player, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("play %s: %w", o.Path, err), f.Close())
 	}
-	if o.Speed == 0 {
-		o.Speed = 1
-	}
+	o.Speed = cmp.Or(o.Speed, 1)
 	return &Player{file: f, reader: r, speed: o.Speed, known: map[metric.SourceKey]bool{}}, nil
 }
 

@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -48,9 +49,7 @@ func (o Options) withDefaults() Options {
 	set(&o.Patience, 2*time.Second)
 	set(&o.Retry, time.Second)
 	set(&o.Silence, 5*time.Second)
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
+	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	return o
 }
 

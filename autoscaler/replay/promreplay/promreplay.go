@@ -10,6 +10,7 @@
 package promreplay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -55,9 +56,7 @@ func (e *AbsentError) Error() string {
 
 // Read returns the trace. An *AbsentError names data that the server does not have.
 func Read(ctx context.Context, h *history.Client, r Request) (*replay.Trace, error) {
-	if r.Pods == "" {
-		r.Pods = replay.PodsOf(r.Kind, r.Name)
-	}
+	r.Pods = cmp.Or(r.Pods, replay.PodsOf(r.Kind, r.Name))
 	step := history.Step(r.To.Sub(r.From))
 	// The times are truncated, so that the same request a day later gives the same answers.
 	r.From, r.To = r.From.Truncate(step), r.To.Truncate(step)

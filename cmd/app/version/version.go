@@ -2,6 +2,7 @@
 package version
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -32,9 +33,7 @@ func Get() Info {
 	if !ok {
 		return i
 	}
-	if i.Version == "" {
-		i.Version = build.Main.Version
-	}
+	i.Version = cmp.Or(i.Version, build.Main.Version)
 	for _, s := range build.Settings {
 		switch s.Key {
 		case "vcs.revision":

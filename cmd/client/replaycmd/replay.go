@@ -4,6 +4,7 @@
 package replaycmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,9 +171,7 @@ func (c *command) traceRequest(manifests []*manifest.Manifest) (traceRequest, er
 	q := traceRequest{kind: last.Spec.ScaleTargetRef.Kind, name: last.Spec.ScaleTargetRef.Name, namespace: c.namespace}
 	for _, m := range manifests {
 		q.needs.Add(m.Spec)
-		if q.namespace == "" {
-			q.namespace = m.Namespace
-		}
+		q.namespace = cmp.Or(q.namespace, m.Namespace)
 		if m.Kind == manifest.HorizontalPodAutoscaler {
 			q.autoscaler = m.Name
 		}

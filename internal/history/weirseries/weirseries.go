@@ -3,6 +3,7 @@
 package weirseries
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -66,9 +67,7 @@ type cachedAnswer struct {
 
 // New returns a Reader with an empty cache.
 func New(o Options) *Reader {
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
+	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	if o.Now == nil {
 		o.Now = time.Now
 	}

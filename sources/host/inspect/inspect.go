@@ -16,6 +16,7 @@
 package inspect
 
 import (
+	"cmp"
 	"os"
 	"path"
 	"time"
@@ -39,9 +40,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Proc == "" {
-		o.Proc = "/proc"
-	}
+	o.Proc = cmp.Or(o.Proc, "/proc")
 	o.Under = metric.CgroupPath(path.Clean("/" + string(o.Under)))
 	if o.Now == nil {
 		o.Now = time.Now

@@ -3,6 +3,7 @@
 package vitals
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -47,9 +48,7 @@ type cgroupDirs struct {
 
 // New finds the hierarchies. It fails if there are none.
 func New(o Options) (*Reader, error) {
-	if o.Proc == "" {
-		o.Proc = "/proc"
-	}
+	o.Proc = cmp.Or(o.Proc, "/proc")
 	found, err := cgroupfs.Find(o.Mount, o.Proc)
 	if err != nil {
 		return nil, err
