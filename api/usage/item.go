@@ -2,6 +2,7 @@ package usage
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -187,12 +188,7 @@ func outermostReason(a, b metric.Reason) metric.Reason {
 // hasAcceptedSample reports whether any sample is of the instance that identity accepted for the
 // name.
 func hasAcceptedSample(rows []listRow) bool {
-	for i := range rows {
-		if s := rows[i].sample; s != nil && !s.Rejected() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rows, func(r listRow) bool { return r.sample != nil && !r.sample.Rejected() })
 }
 
 func hasSample(rows []listRow) bool {

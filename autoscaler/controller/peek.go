@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -67,10 +68,7 @@ func (c *Controller) wouldChange(ctx context.Context, k objectKey, t *decisionRe
 
 // allMetricsLocal reports whether weir has all metrics of a specification in memory.
 func allMetricsLocal(spec *autoscalingv2.HorizontalPodAutoscalerSpec) bool {
-	for i := range spec.Metrics {
-		if spec.Metrics[i].Type == autoscalingv2.ExternalMetricSourceType {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(spec.Metrics, func(m autoscalingv2.MetricSpec) bool {
+		return m.Type == autoscalingv2.ExternalMetricSourceType
+	})
 }

@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,12 +48,7 @@ func (co *Comparison) lines(every time.Duration) [][]string {
 
 // changes reports whether any run scales at the i-th sync.
 func (co *Comparison) changes(i int) bool {
-	for _, run := range co.Runs {
-		if run.Points[i].Current != run.Points[i].Desired {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(co.Runs, func(run NamedRun) bool { return run.Points[i].Current != run.Points[i].Desired })
 }
 
 // line returns the row of the i-th sync: the numbers of pods after it, and the reasons of those that

@@ -257,10 +257,7 @@ func isAccelerator(name string) bool {
 	if domain == "gpu.intel.com" {
 		return device == "i915" || device == "xe" // the others count its memory and millicores
 	}
-	for _, prefix := range [...]string{"gpu", "tpu", "npu", "mig-", "neuron", "gaudi"} {
-		if strings.HasPrefix(device, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"gpu", "tpu", "npu", "mig-", "neuron", "gaudi"}, func(prefix string) bool {
+		return strings.HasPrefix(device, prefix)
+	})
 }

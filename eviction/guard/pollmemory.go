@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -68,12 +69,7 @@ func (l *memoryLevel) availableNow(workingSet int64, met bool) int64 {
 }
 
 func (g *Guard) hasThreshold(s eviction.Signal) bool {
-	for i := range g.opts.Settings.Thresholds {
-		if g.opts.Settings.Thresholds[i].Signal == s {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.opts.Settings.Thresholds, func(t eviction.Threshold) bool { return t.Signal == s })
 }
 
 // withAvailable sets what is available in levels, and drops those that the decision has no figure

@@ -53,12 +53,7 @@ func shownColumns(list *usage.List, q usage.Query, wide bool) []column {
 }
 
 func oneNode(items []usage.Item) bool {
-	for i := range items {
-		if items[i].Node != items[0].Node {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(items, func(it usage.Item) bool { return it.Node != items[0].Node })
 }
 
 var (
