@@ -30,10 +30,10 @@
 //	runner.go     the life of one source
 //	round.go      one round: read → process → publish
 //	call.go       one call of a source: limit, deadline, panic, abandonment
-//	readlimits.go how many reads run at once
+//	readslots.go  how many reads run at once
 //	player.go     recorded rounds in place of sources
 //	sinkwriter.go the writes of one sink; queue.go its queue; sinks.go its status
 //	pool.go       batches to fill again
 //	status.go     the status of each source; readiness.go pure: whether that is enough
-//	telemetry.go  metrics of the manager itself; errors.go classifies errors
+//	telemetry.go  metrics of the manager itself, nodemetrics.go of nodes; errors.go classifies errors
 package manager
