@@ -122,9 +122,9 @@ func (v *activeVerdict) dropped() Outcome {
 	return Outcome{Reason: metric.OverLimit, Since: v.since, group: v.group, evidence: metric.Evidence{Limit: v.limit}}
 }
 
-// overtaken reports whether s is about the life of the pod or of a container, and p reports that this
+// replaced reports whether s is about the life of the pod or of a container, and p reports that this
 // has ended.
-func (v *activeVerdict) overtaken(p *cluster.Pod) bool {
+func (v *activeVerdict) replaced(p *cluster.Pod) bool {
 	switch v.reason {
 	case metric.PodPending, metric.PodFinished:
 		return p.Phase == cluster.Running
@@ -146,7 +146,7 @@ func (v *activeVerdict) concernsRest(p *cluster.Pod) bool {
 	return p.Container(v.name) != nil && slices.ContainsFunc(p.Containers, func(c cluster.Container) bool { return c.Required() })
 }
 
-// outdated reports whether the API server has since said that s is no longer true of p.
+// outdated reports whether the API server has since reported that s is no longer true of p.
 func (v *activeVerdict) outdated(p *cluster.Pod, read *reading) bool {
 	if v.kind == metric.Node {
 		return false
@@ -157,7 +157,7 @@ func (v *activeVerdict) outdated(p *cluster.Pod, read *reading) bool {
 	if v.reason == metric.ContainerNotStarted || v.reason == metric.ContainerFinished {
 		return p.Container(v.name) != nil // the container's present state was checked before
 	}
-	return v.overtaken(p)
+	return v.replaced(p)
 }
 
 // concernsUsage reports whether v can be the reason why CPU or memory is not served.

@@ -73,7 +73,7 @@ func awaited(r metric.Reason) string {
 	return ""
 }
 
-// Advice says in a sentence or two what a person can do about a reason. Commands in it have
+// Advice returns in a sentence or two what a person can do about a reason. Commands in it have
 // placeholders: NODE, NAMESPACE, POD and CONTAINER. It is empty if there is nothing to do.
 func Advice(r metric.Reason) string {
 	return first([]template{advices[known(r)]}, arguments{

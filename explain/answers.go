@@ -46,7 +46,7 @@ func (ex *Explainer) Container(ref metric.PodRef, name string) (Explanation, boo
 	return e, true
 }
 
-// Why says in full why a pod has no CPU or memory. For a pod that has both, it returns the finding
+// Why returns in full why a pod has no CPU or memory. For a pod that has both, it returns the finding
 // on CPU. It reads only the verdicts on the pod's node.
 func (ex *Explainer) Why(p *cluster.Pod) Finding {
 	f := ex.open(p.PodRef, ex.verdictsOn(p.Node))

@@ -3,7 +3,7 @@
 //
 // It is pure. An Explainer has the samples, the verdicts, the cluster facts and the states of the
 // sources, all at one moment, and every answer is a function of it. An answer is data that already
-// contains its sentences, so that a command, a page and an Event say the same.
+// contains its sentences, so that a command, a page and an Event have the same words.
 //
 // Files: explainer.go has the input, reading.go how a node is read. outcome.go has what a decision
 // is based on and what it returns. precedence.go is the order in which reasons are weighed, with the

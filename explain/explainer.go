@@ -35,7 +35,7 @@ type SourceState struct {
 	Took                  time.Duration // how long the last read took, with an error or without
 	Bytes                 int           // how many the last read brought; 0 if that is unknown
 	// ClockAhead is how far the node's clock was ahead of ours at the last answer, to about a
-	// second; 0 if the node does not tell its time.
+	// second; 0 if the node does not report its time.
 	ClockAhead time.Duration
 	Unread     error // why it is not read on purpose; nil for a source that is read
 	// FailingSince is when the first of the reads that have failed since the last success began; zero

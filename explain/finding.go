@@ -26,7 +26,7 @@ func (f *file) best(kind metric.Kind, name string, g metric.Group) (best *active
 // containers is not served.
 func (f *file) explains(s *activeVerdict, kind metric.Kind, name string, g metric.Group) bool {
 	e := &s.verdict.Entity
-	if (f.node != "" || f.facts != nil) && e.Node != f.node || !concernsGroup(s.verdict, g) || f.facts != nil && s.overtaken(f.facts) {
+	if (f.node != "" || f.facts != nil) && e.Node != f.node || !concernsGroup(s.verdict, g) || f.facts != nil && s.replaced(f.facts) {
 		return false
 	}
 	if kind == metric.Pod {
@@ -69,7 +69,7 @@ func (f *file) finding(kind metric.Kind, name string, g metric.Group) Finding {
 	sample := f.sample(kind, name)
 	r, best := f.judge(kind, name, g, measure(sample, g))
 	switch {
-	case best == nil || r.Served || kind == metric.Pod && r.Reason.Layer() == metric.LayerLife: // for reasons of layer life the API server has said everything
+	case best == nil || r.Served || kind == metric.Pod && r.Reason.Layer() == metric.LayerLife: // for reasons of layer life the API server has reported everything
 	case r.Reason == best.reason:
 		r.evidence = best.verdict.Evidence
 		if r.Since.IsZero() {

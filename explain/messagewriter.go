@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// ShortMessage says in one short sentence why something is not served. It ends with the name of the
+// ShortMessage returns in one short sentence why something is not served. It ends with the name of the
 // reason, under which the documentation explains it: "container app has no number: it was first
 // seen too recently, and a rate needs two readings 10s apart (FirstSample)".
 //

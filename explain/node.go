@@ -107,7 +107,7 @@ func (ex *Explainer) unjudgedNode(name metric.NodeName, l measurement, read *rea
 	return r
 }
 
-// droppedText says in a sentence how much of the node was dropped because of a limit.
+// droppedText returns in a sentence how much of the node was dropped because of a limit.
 func (f *nodeFile) droppedText() string {
 	for i := range f.verdicts {
 		if e := &f.verdicts[i].verdict.Evidence; f.verdicts[i].reason == metric.OverLimit && e.Got.Value > 0 {
@@ -120,7 +120,7 @@ func (f *nodeFile) droppedText() string {
 	return ""
 }
 
-// clockText says in a sentence, to append to the summary, that the node's clock differs from weir's,
+// clockText returns in a sentence, to append to the summary, that the node's clock differs from weir's,
 // and what to do.
 func (f *nodeFile) clockText() string {
 	for _, s := range f.read.sources {

@@ -26,8 +26,8 @@ type Outcome struct {
 	// Late reports that a pod or container began after its node was last read, or so lately that the
 	// last answer does not show it.
 	Late bool
-	// Said is what the API server says in addition: "CrashLoopBackOff". If the reason alone says
-	// too little, Said is the reason in other words.
+	// Said is what the API server reports in addition: "CrashLoopBackOff". If the reason alone has
+	// too little detail, Said is the reason in other words.
 	Said string
 	// Since is the time since when the reason is true, or zero if that is unknown.
 	Since time.Time

@@ -177,7 +177,7 @@ func (s *Survey) noteVerdict(p *podState, v *metric.Verdict, since time.Time) {
 	if !s.concerns(v) || isIrrelevant(v, s.group()) {
 		return
 	}
-	if st := newActiveVerdict(v, since); p.facts == nil || !st.overtaken(p.facts) && !st.concernsRest(p.facts) {
+	if st := newActiveVerdict(v, since); p.facts == nil || !st.replaced(p.facts) && !st.concernsRest(p.facts) {
 		keep(&p.best, v, since, s.group())
 	}
 }

@@ -20,7 +20,7 @@ type Explanation struct {
 	At time.Time `json:"at"`
 	// Summary is the answer in one or two sentences.
 	Summary string `json:"summary"`
-	// Known is what the API server says, or nil if it reports nothing.
+	// Known is what the API server reports, or nil if it reports nothing.
 	Known *Known `json:"known,omitempty"`
 	// Findings explain each group of metrics: CPU and memory always, another group if it has
 	// numbers or a reason.
@@ -122,7 +122,7 @@ type Read struct {
 	Error             string  `json:"error,omitempty"` // only in the answer about the node itself
 }
 
-// ClockText says by how much the node's clock differs from weir's: "the node's clock is 1m30s ahead
+// ClockText is by how much the node's clock differs from weir's: "the node's clock is 1m30s ahead
 // of weir's". It is empty for a difference that is too small to matter.
 func (r *Read) ClockText() string {
 	ahead := time.Duration(r.ClockAheadSeconds * float64(time.Second)).Round(time.Second)
@@ -166,7 +166,7 @@ type Tally struct {
 type MissingCause struct {
 	Reason   string `json:"reason"`
 	Severity string `json:"severity"`
-	// Why is, for idle pods, what the API server says in addition: "ErrImagePull".
+	// Why is, for idle pods, what the API server reports in addition: "ErrImagePull".
 	Why string `json:"why,omitempty"`
 	// Node is the node, if the cause belongs to one node.
 	Node    metric.NodeName `json:"node,omitempty"`

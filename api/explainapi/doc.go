@@ -8,8 +8,8 @@
 //	GET /apis/weir.dev/v1alpha1/missing
 //	GET /apis/weir.dev/v1alpha1/namespaces/NAMESPACE/missing
 //
-// The paths are those of a Kubernetes API group, so that an API server can forward requests and say
-// who the caller is. An unknown parameter is an error. Only limit and timeout, which "kubectl get"
+// The paths are those of a Kubernetes API group, so that an API server can forward requests with
+// the name of the caller. An unknown parameter is an error. Only limit and timeout, which "kubectl get"
 // adds, are ignored.
 //
 // # Answer

@@ -6,8 +6,8 @@
 //	GET /apis/weir.dev/v1alpha1/{nodes|pods|containers|cgroups}
 //	GET /apis/weir.dev/v1alpha1/namespaces/NAMESPACE/{pods|containers}
 //
-// The paths are those of a Kubernetes API group, so that an API server can forward requests and say
-// who the caller is. NAMESPACE is a name, not a pattern.
+// The paths are those of a Kubernetes API group, so that an API server can forward requests with
+// the name of the caller. NAMESPACE is a name, not a pattern.
 //
 // Query parameters, all optional. All except labelSelector and metrics are patterns in which * means
 // any characters and ? means one:

@@ -37,7 +37,7 @@
 // if it still has the count that the decision was based on. It is written within writeTimeout,
 // which is shorter than the time that a Lease guarantees between two leaders.
 //
-// docs/autoscaler.md says what a decision costs the API server, what counts as a conflict, and when
+// docs/autoscaler.md has what a decision costs the API server, what counts as a conflict, and when
 // a status is written.
 //
 // # Shadowing

@@ -1,5 +1,5 @@
 // Package hpaevents writes Events on HorizontalPodAutoscalers that have pods without metrics, with
-// the pods and the reasons. README.md says when it does. Reporter.Autoscalers returns the
+// the pods and the reasons. README.md has the rules. Reporter.Autoscalers returns the
 // autoscalers of a pod.
 //
 // Package explain decides why a number is missing. throttle.go decides which Events are due; it has

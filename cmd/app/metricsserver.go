@@ -125,36 +125,36 @@ type compatFlags struct {
 }
 
 // addKubeletFlags adds the flags that describe how kubelets are read.
-func (d *compatFlags) addKubeletFlags(f *pflag.FlagSet) {
-	f.StringVar(&d.ca, "kubelet-certificate-authority", "", "`FILE` of CA certificates that verify kubelets (default: the cluster's)")
-	f.StringVar(&d.cert, "kubelet-client-certificate", "", "`FILE` with weir's client certificate for kubelets (default: a pod's token, or the kubeconfig's)")
-	f.StringVar(&d.key, "kubelet-client-key", "", "`FILE` with its key")
-	f.BoolVar(&d.insecure, "kubelet-insecure-tls", false, "accept any certificate of a kubelet; for tests")
-	f.IntVar(&d.port, "kubelet-port", kubelet.DefaultPort, "port of every kubelet, unless its node's status names one")
-	f.StringSliceVar(&d.addressTypes, "kubelet-preferred-address-types", kubelet.DefaultAddressTypes(), "types of node addresses to use, in order of preference")
-	f.DurationVar(&d.timeout, "kubelet-request-timeout", kubelet.DefaultTimeout, "time one read may take")
-	f.BoolVar(&d.statusPort, "kubelet-use-node-status-port", false, "prefer the port in the node's status to --kubelet-port; the default unless that is given")
-	f.StringVarP(&d.selector, "node-selector", "l", "", "labels a node must have to be read, such as kubernetes.io/os=linux")
+func (flags *compatFlags) addKubeletFlags(f *pflag.FlagSet) {
+	f.StringVar(&flags.ca, "kubelet-certificate-authority", "", "`FILE` of CA certificates that verify kubelets (default: the cluster's)")
+	f.StringVar(&flags.cert, "kubelet-client-certificate", "", "`FILE` with weir's client certificate for kubelets (default: a pod's token, or the kubeconfig's)")
+	f.StringVar(&flags.key, "kubelet-client-key", "", "`FILE` with its key")
+	f.BoolVar(&flags.insecure, "kubelet-insecure-tls", false, "accept any certificate of a kubelet; for tests")
+	f.IntVar(&flags.port, "kubelet-port", kubelet.DefaultPort, "port of every kubelet, unless its node's status names one")
+	f.StringSliceVar(&flags.addressTypes, "kubelet-preferred-address-types", kubelet.DefaultAddressTypes(), "types of node addresses to use, in order of preference")
+	f.DurationVar(&flags.timeout, "kubelet-request-timeout", kubelet.DefaultTimeout, "time one read may take")
+	f.BoolVar(&flags.statusPort, "kubelet-use-node-status-port", false, "prefer the port in the node's status to --kubelet-port; the default unless that is given")
+	f.StringVarP(&flags.selector, "node-selector", "l", "", "labels a node must have to be read, such as kubernetes.io/os=linux")
 }
 
 // addLogFlags adds metrics-server's flags for logging that differ from weir's.
-func (d *compatFlags) addLogFlags(f *pflag.FlagSet) {
-	f.StringVar(&d.logFormat, "logging-format", "", "text or json: --log-format, by its name in Kubernetes' components")
+func (flags *compatFlags) addLogFlags(f *pflag.FlagSet) {
+	f.StringVar(&flags.logFormat, "logging-format", "", "text or json: --log-format, by its name in Kubernetes' components")
 }
 
 // complete fills in what c does not set: what to read, and how to log.
-func (d *compatFlags) complete(c *config, inPod bool) error {
-	if err := d.completeLog(c); err != nil {
+func (flags *compatFlags) complete(c *config, inPod bool) error {
+	if err := flags.completeLog(c); err != nil {
 		return err
 	}
-	given := d.mentioned()
+	given := flags.mentioned()
 	if len(c.sources.Stages) > 0 {
 		return besideSource(given)
 	}
 	if len(given) == 0 && !c.cluster.Given() && !inPod {
 		return noSource()
 	}
-	options, err := d.options()
+	options, err := flags.options()
 	if err != nil {
 		return cli.Usage(err)
 	}
@@ -171,10 +171,10 @@ func noSource() error {
 }
 
 // mentioned returns the given flags that are options of the source.
-func (d *compatFlags) mentioned() []*metricsServerFlag {
+func (flags *compatFlags) mentioned() []*metricsServerFlag {
 	var given []*metricsServerFlag
 	for i := range metricsServerFlags {
-		if c := &metricsServerFlags[i]; c.option != "" && d.given(c.flag) {
+		if c := &metricsServerFlags[i]; c.option != "" && flags.given(c.flag) {
 			given = append(given, c)
 		}
 	}
@@ -186,29 +186,29 @@ func besideSource(given []*metricsServerFlag) error {
 	if len(given) == 0 {
 		return nil
 	}
-	var flags, options []string
+	var names, options []string
 	for _, c := range given {
-		flags = append(flags, "--"+c.flag)
+		names = append(names, "--"+c.flag)
 		options = append(options, c.option+"=...")
 	}
-	return cli.Hintf(fmt.Errorf("%s and --source exclude each other: the one defines how to read the cluster's kubelets, the other what to read instead", strings.Join(flags, ", ")),
+	return cli.Hintf(fmt.Errorf("%s and --source exclude each other: the one defines how to read the cluster's kubelets, the other what to read instead", strings.Join(names, ", ")),
 		"Drop --source, or write options of the kubelet source instead: --source='kubelet:?%s'", strings.Join(options, "&"))
 }
 
 // options returns the flags as options of --source=kubelet.
-func (d *compatFlags) options() (url.Values, error) {
+func (flags *compatFlags) options() (url.Values, error) {
 	switch {
-	case (d.cert == "") != (d.key == ""):
+	case (flags.cert == "") != (flags.key == ""):
 		return nil, errors.New("--kubelet-client-certificate and --kubelet-client-key go together: give both or neither")
-	case d.insecure && d.ca != "":
+	case flags.insecure && flags.ca != "":
 		return nil, errors.New("--kubelet-insecure-tls accepts any certificate, so --kubelet-certificate-authority has no use: drop one of the two")
-	case d.timeout <= 0:
-		return nil, fmt.Errorf("--kubelet-request-timeout cannot be %v: it must be positive", d.timeout)
-	case d.port < 1 || d.port > 65535:
-		return nil, fmt.Errorf("--kubelet-port cannot be %d: ports go from 1 to 65535", d.port)
+	case flags.timeout <= 0:
+		return nil, fmt.Errorf("--kubelet-request-timeout cannot be %v: it must be positive", flags.timeout)
+	case flags.port < 1 || flags.port > 65535:
+		return nil, fmt.Errorf("--kubelet-port cannot be %d: ports go from 1 to 65535", flags.port)
 	}
-	if _, err := labels.Parse(d.selector); err != nil {
-		return nil, fmt.Errorf("read --node-selector %q: %w", d.selector, err)
+	if _, err := labels.Parse(flags.selector); err != nil {
+		return nil, fmt.Errorf("read --node-selector %q: %w", flags.selector, err)
 	}
 	options := url.Values{}
 	set := func(option, value string) {
@@ -216,24 +216,24 @@ func (d *compatFlags) options() (url.Values, error) {
 			options.Set(option, value)
 		}
 	}
-	set("ca", d.ca)
-	set("client-cert", d.cert)
-	set("client-key", d.key)
-	set("node-selector", d.selector)
-	if d.insecure {
+	set("ca", flags.ca)
+	set("client-cert", flags.cert)
+	set("client-key", flags.key)
+	set("node-selector", flags.selector)
+	if flags.insecure {
 		set("insecure-tls", "true")
 	}
-	if d.given("kubelet-request-timeout") {
-		set("timeout", d.timeout.String())
+	if flags.given("kubelet-request-timeout") {
+		set("timeout", flags.timeout.String())
 	}
-	if d.given("kubelet-preferred-address-types") {
-		set("address-types", strings.Join(d.addressTypes, ","))
+	if flags.given("kubelet-preferred-address-types") {
+		set("address-types", strings.Join(flags.addressTypes, ","))
 	}
 	// Without a port the source uses the port in the node's status, which is right for all
 	// clusters. metrics-server's default is not.
-	if d.given("kubelet-port") || d.given("kubelet-use-node-status-port") && !d.statusPort {
-		set("port", strconv.Itoa(d.port))
-		if d.statusPort {
+	if flags.given("kubelet-port") || flags.given("kubelet-use-node-status-port") && !flags.statusPort {
+		set("port", strconv.Itoa(flags.port))
+		if flags.statusPort {
 			set("status-port", "true")
 		}
 	}
@@ -241,17 +241,17 @@ func (d *compatFlags) options() (url.Values, error) {
 }
 
 // completeLog copies --logging-format to --log-format.
-func (d *compatFlags) completeLog(c *config) error {
-	if d.logFormat == "" {
+func (flags *compatFlags) completeLog(c *config) error {
+	if flags.logFormat == "" {
 		return nil
 	}
-	if err := cli.OneOf("--logging-format", d.logFormat, "text", "json"); err != nil {
+	if err := cli.OneOf("--logging-format", flags.logFormat, "text", "json"); err != nil {
 		return err
 	}
-	if d.given("log-format") {
+	if flags.given("log-format") {
 		return cli.Usage(errors.New("--logging-format and --log-format mean the same: set one of the two"))
 	}
-	c.log.Format = map[string]string{"text": "console", "json": "json"}[d.logFormat]
+	c.log.Format = map[string]string{"text": "console", "json": "json"}[flags.logFormat]
 	return nil
 }
 

@@ -121,7 +121,7 @@ type ContainerReport struct {
 	Name string `json:"name,omitempty"`
 }
 
-// Judgement is the verdict on a cgroup. It is one of the constants below; README.md says what each
+// Judgement is the verdict on a cgroup. It is one of the constants below; README.md has what each
 // means and what to do.
 type Judgement string
 
