@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/cluster/credentials"
+	"github.com/weir-metrics/weir/cluster/access"
 	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/internal/usererror"
 	"github.com/weir-metrics/weir/metric"
@@ -67,7 +67,7 @@ func (a *Agents) Open(_ context.Context, h *feature.Host) error {
 	if err != nil {
 		return err
 	}
-	transport, err := credentials.NodeTransport(credentials.WithTokenFile(kube, a.TokenFile), a.CAFile, a.Insecure)
+	transport, err := access.NodeTransport(access.WithTokenFile(kube, a.TokenFile), a.CAFile, a.Insecure)
 	if err != nil {
 		return fmt.Errorf("reach the agents: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/access"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -68,10 +69,11 @@ type Cluster struct {
 // New returns a Cluster for the API server that o names. Its only I/O is to read the kubeconfig or
 // the service account's token.
 func New(o Options) (*Cluster, error) {
-	config, err := RESTConfig(o)
+	config, err := o.restConfig()
 	if err != nil {
 		return nil, fmt.Errorf("configure API client: %w", err)
 	}
+	config = access.Limits{Silence: access.DefaultLimits.Silence, Bytes: maxList}.Limit(config)
 	// Protobuf costs both sides much less than JSON.
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
@@ -89,10 +91,22 @@ func NewForClient(client kubernetes.Interface, o Options) *Cluster {
 	return &Cluster{opts: o, client: client, queue: newQueue(), changed: make(chan struct{}, 1)}
 }
 
+// maxList limits a list of all pods, which API servers before Kubernetes 1.34 send as one answer:
+// 150,000 pods take about 700 MB.
+const maxList = 1 << 30
+
 // RESTConfig returns the address of the API server that o names, and our credentials for it, for
-// callers that use the same credentials elsewhere. It reads the kubeconfig or the service account's
-// token.
+// callers that use the same credentials elsewhere. Its clients keep access.DefaultLimits. It reads
+// the kubeconfig or the service account's token.
 func RESTConfig(o Options) (*rest.Config, error) {
+	config, err := o.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	return access.DefaultLimits.Limit(config), nil
+}
+
+func (o *Options) restConfig() (*rest.Config, error) {
 	if o.Kubeconfig == "" && o.Master == "" {
 		return rest.InClusterConfig()
 	}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/weir-metrics/weir/cluster/credentials"
+	"github.com/weir-metrics/weir/cluster/access"
 	"github.com/weir-metrics/weir/cluster/gates"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
@@ -176,7 +176,7 @@ const askKubeletTimeout = 5 * time.Second
 // it assumes the defaults and adds a warning.
 func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*kubeletconfig.Kubelet, error) {
 	at := &e.plan.Kubelet
-	transport, err := credentials.NodeTransport(kube, at.CAFile, at.Insecure)
+	transport, err := access.NodeTransport(kube, at.CAFile, at.Insecure)
 	if err != nil {
 		return nil, fmt.Errorf("reach the kubelet: %w", err)
 	}

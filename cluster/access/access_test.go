@@ -1,4 +1,4 @@
-package credentials_test
+package access_test
 
 import (
 	"crypto/tls"
@@ -15,7 +15,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/weir-metrics/weir/cluster/credentials"
+	"github.com/weir-metrics/weir/cluster/access"
 )
 
 // TestNodeTransportShowsItsTokenToWhomItTrusts calls an agent with the token for the API server.
@@ -50,7 +50,7 @@ func TestNodeTransportShowsItsTokenToWhomItTrusts(t *testing.T) {
 		{"by its certificate", agents, false, "Bearer s3cret"},
 	} {
 		seen = ""
-		carrier, err := credentials.NodeTransport(kube, test.ca, test.insecure)
+		carrier, err := access.NodeTransport(kube, test.ca, test.insecure)
 		if err != nil {
 			t.Fatalf("%s: %v", test.what, err)
 		}
@@ -64,7 +64,7 @@ func TestNodeTransportShowsItsTokenToWhomItTrusts(t *testing.T) {
 	}
 	// If the API server's certificate is not verified, those of agents still are.
 	kube.CAData, kube.Insecure, seen = nil, true, ""
-	carrier, err := credentials.NodeTransport(kube, "", false)
+	carrier, err := access.NodeTransport(kube, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestNodeTransportShowsItsTokenToWhomItTrusts(t *testing.T) {
 	if !errors.As(err, &distrust) || seen != "" {
 		t.Errorf("an agent nobody vouches for: %v, shown %q; want no trust and no token", err, seen)
 	}
-	if _, err := credentials.NodeTransport(kube, token, false); err == nil || !strings.Contains(err.Error(), "has none in PEM") {
+	if _, err := access.NodeTransport(kube, token, false); err == nil || !strings.Contains(err.Error(), "has none in PEM") {
 		t.Errorf("certificates that are none: %v", err)
 	}
 	if kube.ServerName != "api.test" || !kube.Insecure {

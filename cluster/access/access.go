@@ -1,5 +1,9 @@
-// Package credentials decides which credentials of weir an endpoint of the cluster is shown.
-package credentials
+// Package access is how weir reaches the endpoints of a cluster: which of its credentials each is
+// shown, and how much of its memory and time an answer of the API server may take.
+//
+//   - access.go: credentials for kubelets and agents;
+//   - limits.go: limits of the API server's answers.
+package access
 
 import (
 	"crypto/x509"
@@ -28,6 +32,7 @@ func WithTokenFile(kube *rest.Config, file string) *rest.Config {
 func NodeTransport(kube *rest.Config, caFile string, insecure bool) (http.RoundTripper, error) {
 	c := rest.CopyConfig(kube)
 	c.ServerName = ""
+	c.WrapTransport = nil                                               // limits are those of the API server's answers
 	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // nodes are not behind a proxy
 	c.Insecure = insecure                                               // independent of the setting for the API server
 	switch {
