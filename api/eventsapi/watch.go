@@ -2,6 +2,7 @@ package eventsapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/spf13/pflag"
@@ -41,9 +42,13 @@ func (w *Watch) Open(_ context.Context, h *feature.Host) error {
 	if !w.On && w.WantedBy == "" {
 		return nil
 	}
-	client, err := h.Cluster.Client()
+	kube, err := h.Cluster.RESTConfig()
 	if err != nil {
 		return err
+	}
+	client, err := eventlog.NewClient(kube)
+	if err != nil {
+		return fmt.Errorf("create API client for Events: %w", err)
 	}
 	w.watcher = eventlog.NewWatcher(eventlog.Options{Client: client, Logger: h.Log, Registerer: h.Registry})
 	h.Add(feature.Part{Name: "Events", Run: w.watcher.Run})

@@ -36,9 +36,13 @@ type Event struct {
 	UID string `json:"-"`
 }
 
-// maxText limits each text of an Event in bytes. The API server limits a message to 1,024 bytes only if
-// the Event is made by events.k8s.io.
-const maxText = 1024
+// maxMessage and maxName limit the texts of an Event in bytes. The API server limits a message to 1,024
+// bytes only if the Event is made by events.k8s.io, and limits no name of an involved object. Names of
+// objects have at most 253.
+const (
+	maxMessage = 1024
+	maxName    = 253
+)
 
 // convert returns the Event of an object of the API server. Series of events.k8s.io and counts of the
 // core group are both read: each client fills one of them. The namespace is that of the Event itself,
@@ -46,9 +50,10 @@ const maxText = 1024
 func convert(e *v1.Event) *Event {
 	object := e.InvolvedObject
 	own := &Event{
-		Object:    Object{Kind: bounded(object.Kind), Namespace: e.Namespace, Name: bounded(object.Name)},
-		ObjectUID: bounded(string(object.UID)), Part: bounded(container(object.FieldPath)), Type: bounded(e.Type), Reason: bounded(e.Reason), Message: bounded(strings.TrimSpace(e.Message)),
-		Source: bounded(cmp.Or(e.ReportingController, e.Source.Component)), Count: max(int(e.Count), 1),
+		Object:    Object{Kind: bounded(object.Kind, maxName), Namespace: e.Namespace, Name: bounded(object.Name, maxName)},
+		ObjectUID: bounded(string(object.UID), maxName), Part: bounded(container(object.FieldPath), maxName),
+		Type: bounded(e.Type, maxName), Reason: bounded(e.Reason, maxName), Message: bounded(strings.TrimSpace(e.Message), maxMessage),
+		Source: bounded(cmp.Or(e.ReportingController, e.Source.Component), maxName), Count: max(int(e.Count), 1),
 		First: cmp.Or(e.FirstTimestamp.Time, e.EventTime.Time, e.CreationTimestamp.Time), UID: string(e.UID),
 	}
 	own.Last = cmp.Or(e.LastTimestamp.Time, e.EventTime.Time, own.First)
@@ -58,11 +63,24 @@ func convert(e *v1.Event) *Event {
 	return own
 }
 
-// bounded returns a text with at most maxText bytes, as UTF-8. The rest of a longer text does not stay in
+// clamp moves times that cannot be to when the Event arrived: it did not happen later than that, and did
+// not begin after it happened last. Whoever may create Events writes any time into them, also one of a
+// year that JSON has no form for. It reports whether the Event claims to happen in the future.
+func (e *Event) clamp(arrival time.Time) (future bool) {
+	if future = e.Last.After(arrival); future {
+		e.Last = arrival
+	}
+	if e.First.After(e.Last) || e.First.Year() < 1 {
+		e.First = e.Last
+	}
+	return future
+}
+
+// bounded returns a text with at most limit bytes, as UTF-8. The rest of a longer text does not stay in
 // memory.
-func bounded(text string) string {
-	if len(text) > maxText {
-		text = strings.Clone(text[:maxText])
+func bounded(text string, limit int) string {
+	if len(text) > limit {
+		text = strings.Clone(text[:limit])
 	}
 	return strings.ToValidUTF8(text, "")
 }

@@ -2,7 +2,11 @@ package eventlog
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 )
 
@@ -60,14 +65,14 @@ func TestConvert(t *testing.T) {
 
 // Whoever may create Events writes any text into them, of any length.
 func TestTextsAreBounded(t *testing.T) {
-	long := strings.Repeat("é", maxText)
+	long := strings.Repeat("é", maxMessage)
 	e := onPod("e1", long, 1, 0)
 	e.Type, e.Message, e.Source.Component = long, long, long
 	e.InvolvedObject = v1.ObjectReference{Kind: long, Namespace: "shop", Name: long, UID: types.UID(long), FieldPath: "spec.containers{" + long + "}"}
-	want := long[:maxText]
+	want := long[:maxName-1] // an é has two bytes
 	got := convert(e)
 	if diff := cmp.Diff(Event{
-		Object: Object{Kind: want, Namespace: "shop", Name: want}, ObjectUID: want, Part: want, Type: want, Reason: want, Message: want, Source: want,
+		Object: Object{Kind: want, Namespace: "shop", Name: want}, ObjectUID: want, Part: want, Type: want, Reason: want, Message: long[:maxMessage], Source: want,
 		Count: 1, First: got.First, Last: got.Last, UID: "e1",
 	}, *got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -131,6 +136,101 @@ func TestOldestAreDropped(t *testing.T) {
 	if all := l.In("shop", noon); kept > 100 || kept < 90 || dropped != 1000-kept || len(all) != kept || len(l.byObject) != kept || all[0].Reason != "R999" {
 		t.Errorf("%d are kept, %d were dropped, %d are shown of %d objects", kept, dropped, len(all), len(l.byObject))
 	}
+}
+
+// A namespace that is flooded loses its own Events, and not those of others.
+func TestFloodStaysInItsNamespace(t *testing.T) {
+	l := NewLog(100, time.Hour)
+	for i := range 30 {
+		e := onPod(fmt.Sprint("shop", i), fmt.Sprint("R", i), 1, 30*time.Minute)
+		l.add(convert(e), noon)
+	}
+	for i := range 1000 {
+		e := onPod(fmt.Sprint("flood", i), fmt.Sprint("F", i), 1, 0)
+		e.Namespace = "attacker"
+		l.add(convert(e), noon)
+	}
+	if shop, attacker := len(l.In("shop", noon)), len(l.In("attacker", noon)); shop != 30 || attacker < 50 || attacker > 70 {
+		t.Errorf("after a flood, %d of 30 Events of the quiet namespace are kept, and %d of the flooded; want all, and 50 to 70", shop, attacker)
+	}
+}
+
+// Events have any time that their author writes. It becomes one that JSON can have, and ages.
+func TestImpossibleTimes(t *testing.T) {
+	year10000 := metav1.NewTime(time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC))
+	yearMinus1 := metav1.NewTime(time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC))
+	for name, e := range map[string]*v1.Event{
+		"a last time of the year 10000":  {LastTimestamp: year10000},
+		"all times of the year 10000":    {FirstTimestamp: year10000, LastTimestamp: year10000, EventTime: metav1.MicroTime(year10000)},
+		"a series of the year 10000":     {Series: &v1.EventSeries{LastObservedTime: metav1.MicroTime(year10000)}, FirstTimestamp: ago(time.Hour)},
+		"a first time before the year 1": {FirstTimestamp: yearMinus1, LastTimestamp: ago(time.Minute)},
+		"a last time in a minute":        {LastTimestamp: ago(-time.Minute)},
+	} {
+		l := NewLog(10, time.Hour)
+		e.Namespace, e.UID = "shop", "e1"
+		if !l.add(convert(e), noon) {
+			t.Errorf("%s: the Event is not kept", name)
+		}
+		if l.add(convert(e), noon.Add(time.Second)) {
+			t.Errorf("%s: read again, the Event counts as newer", name)
+		}
+		kept := l.In("shop", noon)
+		if _, err := json.Marshal(kept); err != nil || len(kept) != 1 || kept[0].Last.After(noon) || kept[0].First.After(kept[0].Last) {
+			t.Errorf("%s: kept %+v, as JSON: %v", name, kept, err)
+		}
+		if later := l.In("shop", noon.Add(time.Hour+time.Minute)); len(later) != 0 {
+			t.Errorf("%s: an hour later %+v is shown", name, later)
+		}
+	}
+}
+
+// A page of long Events is read in smaller pages, so that it does not take weir's memory.
+func TestLongEventsAreReadInSmallPages(t *testing.T) {
+	const events = 40
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		if query.Get("watch") != "" {
+			<-r.Context().Done()
+			return
+		}
+		first, _ := strconv.Atoi(query.Get("continue"))
+		limit, _ := strconv.Atoi(query.Get("limit"))
+		list := &v1.EventList{TypeMeta: metav1.TypeMeta{Kind: "EventList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "100"}}
+		for i := first; i < min(first+limit, events); i++ {
+			e := onPod(fmt.Sprint("e", i), fmt.Sprint("R", i), 1, 0)
+			e.LastTimestamp, e.Message = metav1.Now(), strings.Repeat("m", 1<<20)
+			list.Items = append(list.Items, *e)
+		}
+		if first+limit < events {
+			list.Continue = strconv.Itoa(first + limit)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		body, _ := json.Marshal(list)
+		_, _ = w.Write(body)
+	}))
+	defer server.Close()
+	client, err := NewClient(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(chan struct{})
+	w := NewWatcher(Options{Client: client})
+	n := 0
+	w.HandleEvents(func(*Event) {
+		if n++; n == events {
+			close(all)
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = w.Run(ctx) })
+	select {
+	case <-all:
+	case <-time.After(time.Minute):
+		t.Error("after a minute, not all Events are read")
+	}
+	cancel()
+	running.Wait()
 }
 
 // The Watcher reads pages, then a watch. It lists again when a version is too old, and says once that it

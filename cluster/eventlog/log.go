@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -23,16 +24,19 @@ func NewLog(maxEvents int, maxAge time.Duration) *Log {
 	return &Log{max: maxEvents, age: maxAge, byUID: map[string]*Event{}, byObject: map[Object][]*Event{}}
 }
 
-// add adds an Event, or replaces its earlier state. It reports whether the Event is new or newer. If the
-// Log is full, it drops the oldest tenth.
+// add adds an Event that arrives now, or replaces its earlier state. It reports whether the Event is new
+// or newer. If the Log is full, it makes room.
 func (l *Log) add(e *Event, now time.Time) bool {
+	future := e.clamp(now)
 	if now.Sub(e.Last) > l.age {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if old := l.byUID[e.UID]; old != nil {
-		if !e.Last.After(old.Last) && e.Count <= old.Count {
+		// The time of an Event of the future is that of its arrival: it is not newer because it is
+		// read again.
+		if e.Count <= old.Count && (future || !e.Last.After(old.Last)) {
 			return false
 		}
 		l.remove(old)
@@ -40,28 +44,51 @@ func (l *Log) add(e *Event, now time.Time) bool {
 	l.byUID[e.UID] = e
 	l.byObject[e.Object] = append(l.byObject[e.Object], e)
 	if len(l.byUID) > l.max {
-		l.dropOldest(now)
+		l.makeRoom(now)
 	}
 	return true
 }
 
-// dropOldest drops what is too old, and then the oldest Events until a tenth of the places is free.
-func (l *Log) dropOldest(now time.Time) {
-	all := make([]*Event, 0, len(l.byUID))
+// makeRoom drops what is too old, and then the oldest Events of the namespaces with the most, until a
+// tenth of the places is free. A namespace that is flooded so drops its own: each keeps at least its
+// equal share.
+func (l *Log) makeRoom(now time.Time) {
+	namespaces := map[string][]*Event{}
 	for _, e := range l.byUID {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b *Event) int { return a.Last.Compare(b.Last) })
-	for i, e := range all {
-		tooOld := now.Sub(e.Last) > l.age
-		if !tooOld && len(all)-i <= l.max-l.max/10 {
-			return
+		if now.Sub(e.Last) > l.age {
+			l.remove(e)
+		} else {
+			namespaces[e.Namespace] = append(namespaces[e.Namespace], e)
 		}
-		if !tooOld {
+	}
+	counts := make([]int, 0, len(namespaces))
+	for _, events := range namespaces {
+		counts = append(counts, len(events))
+	}
+	share := largestShare(counts, l.max-l.max/10)
+	for _, events := range namespaces {
+		if len(events) <= share {
+			continue
+		}
+		slices.SortFunc(events, func(a, b *Event) int { return a.Last.Compare(b.Last) })
+		for _, e := range events[:len(events)-share] {
+			l.remove(e)
 			l.dropped++
 		}
-		l.remove(e)
 	}
+}
+
+// largestShare returns the most places that each count may take so that all together take at most
+// places: small counts keep theirs, and the others share the rest equally.
+func largestShare(counts []int, places int) int {
+	slices.Sort(counts)
+	for i, n := range counts {
+		if share := places / (len(counts) - i); n > share {
+			return share
+		}
+		places -= n
+	}
+	return math.MaxInt
 }
 
 func (l *Log) remove(e *Event) {
