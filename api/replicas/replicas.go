@@ -17,12 +17,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/weir-metrics/weir/api/replicas/forward"
 	"github.com/weir-metrics/weir/api/replicas/leader"
 	"github.com/weir-metrics/weir/api/replicas/members"
 	"github.com/weir-metrics/weir/api/replicas/peer"
-	"github.com/weir-metrics/weir/cluster/credentials"
+	"github.com/weir-metrics/weir/cluster/access"
 	"github.com/weir-metrics/weir/internal/feature"
 )
 
@@ -105,9 +106,9 @@ func (r *Replicas) open(h *feature.Host) error {
 	if err != nil {
 		return err
 	}
-	client, err := h.Cluster.Client()
+	client, err := kubernetes.NewForConfig(leader.ClientConfig(kube, leader.DefaultRenew))
 	if err != nil {
-		return err
+		return fmt.Errorf("create API client for Leases: %w", err)
 	}
 	if r.certificate, err = peer.NewCertificate(); err != nil {
 		return err
@@ -138,7 +139,7 @@ func (r *Replicas) open(h *feature.Host) error {
 	// replicas forward requests to this one, no other replica may act, and sinks that send take the
 	// last round, because this replica leads.
 	h.Add(feature.Part{Name: "leader election", Run: elector.Run, Ends: feature.EndsLast})
-	shown := credentials.WithTokenFile(kube, r.TokenFile)
+	shown := access.WithTokenFile(kube, r.TokenFile)
 	if r.SharesReads {
 		registry, err := members.New(members.Options{
 			Client: leases, Namespace: r.lease.namespace, Name: r.lease.name, Replica: r.lease.identity, Self: self,

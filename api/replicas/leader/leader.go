@@ -29,9 +29,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
+// DefaultRenew is how long a leader tries to renew its Lease before it stops.
+const DefaultRenew = 10 * time.Second
+
 // Options configure an Elector.
 type Options struct {
-	// Client reads and writes Leases. It needs get, create and update. Required.
+	// Client reads and writes Leases. It needs get, create and update, and the configuration that
+	// ClientConfig returns: an election waits for each answer. Required.
 	Client coordinationv1.LeasesGetter
 	// Namespace and Name are those of the Lease. Required.
 	Namespace, Name string
@@ -53,7 +57,7 @@ type Options struct {
 	Patience time.Duration
 	// Lease is how long a leader stays leader without renewing; 15s if 0.
 	Lease time.Duration
-	// Renew is how long a leader tries to renew before it stops; 10s if 0.
+	// Renew is how long a leader tries to renew before it stops; DefaultRenew if 0.
 	Renew time.Duration
 	// Retry is the time between two attempts to renew or to take over; 2s if 0.
 	Retry time.Duration
@@ -87,7 +91,7 @@ func New(o Options) (*Elector, error) {
 		o.Ready = func() bool { return true }
 	}
 	o.Patience = cmp.Or(o.Patience, time.Minute)
-	o.Lease, o.Renew, o.Retry = cmp.Or(o.Lease, 15*time.Second), cmp.Or(o.Renew, 10*time.Second), cmp.Or(o.Retry, 2*time.Second)
+	o.Lease, o.Renew, o.Retry = cmp.Or(o.Lease, 15*time.Second), cmp.Or(o.Renew, DefaultRenew), cmp.Or(o.Retry, 2*time.Second)
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
 	}
