@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/kubeletapi"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/differences"
 )
 
 // cgroups is a read of cgroups that a test has made.
@@ -72,15 +73,15 @@ func cgroupsOf(b *metric.Batch) cgroups {
 // Families have the names, types and labels of a kubelet, apart from the differences that the docs
 // list. Each difference is a real one.
 func TestCAdvisorFamilies(t *testing.T) {
-	differences := map[string]kubeletapi.Difference{}
-	for _, d := range kubeletapi.CAdvisorDifferences {
-		differences[d.Name] = d
+	known := map[string]differences.Difference{}
+	for _, d := range differences.CAdvisor {
+		known[d.Name] = d
 	}
 	for path, body := range captures(t, "01-steady/00/cadvisor.prom") {
 		theirs := shape(t, body)
 		ours := shape(t, serve(t, handler(t, ofCAdvisor.parse(t, body), kubeletapi.Options{}), kubeletapi.CAdvisorPath))
 		for _, name := range slices.Sorted(maps.Keys(theirs)) {
-			listed := differences[name].Kind == kubeletapi.NotServed
+			listed := known[name].Kind == differences.NotServed
 			switch got, ok := ours[name]; {
 			case ok && listed:
 				t.Errorf("%s: %s is served, and listed as not served", path, name)
@@ -93,13 +94,13 @@ func TestCAdvisorFamilies(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(ours)) {
 			_, ok := theirs[name]
 			// The kernel of the captures has no pressure of cgroups and no block I/O of them.
-			if listed := differences[name].Kind == kubeletapi.Since137; ok == listed && !strings.HasPrefix(name, "container_pressure_") &&
+			if listed := known[name].Kind == differences.Since137; ok == listed && !strings.HasPrefix(name, "container_pressure_") &&
 				!strings.HasSuffix(name, "s_bytes_total") && !strings.HasPrefix(name, "container_fs_io_cost_") && name != "container_blkio_device_usage_total" {
 				t.Errorf("%s: %s: a kubelet 1.36 has it: %t; listed as new: %t", path, name, ok, listed)
 			}
 		}
-		for name, d := range differences {
-			if d.Kind == kubeletapi.NotServed && theirs[name] == "" {
+		for name, d := range known {
+			if d.Kind == differences.NotServed && theirs[name] == "" {
 				t.Errorf("%s is listed, but no kubelet has it", name)
 			}
 		}

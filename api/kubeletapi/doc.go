@@ -21,10 +21,10 @@
 //
 // # What a kubelet serves and this package does not
 //
-// /metrics/resource is complete. SummaryDifferences lists what differs in /stats/summary.
+// /metrics/resource is complete. Package test/differences lists what differs in /stats/summary.
 //
 // /metrics/cadvisor is read for the request, through cAdvisor's own library and with its own
-// collectors for Prometheus, so names, labels and help are a kubelet's. CAdvisorDifferences lists
+// collectors for Prometheus, so names, labels and help are a kubelet's. test/differences lists
 // what differs. Sandboxes are listed if the runtime names them. The label image is empty if neither
 // the runtime nor Options.Image knows it. All values of a cgroup have the time of its CPU counter.
 //
@@ -35,5 +35,4 @@
 //   - resource.go, families.go: /metrics/resource.
 //   - summary.go, overlay.go: /stats/summary, a round over what Options.Base reads.
 //   - cadvisor.go: /metrics/cadvisor.
-//   - differences.go: what a kubelet serves and this package does not.
 package kubeletapi

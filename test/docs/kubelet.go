@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weir-metrics/weir/api/kubeletapi"
+	"github.com/weir-metrics/weir/test/differences"
 )
 
 const (
@@ -19,8 +19,8 @@ func KubeletDifferences(page string) (string, error) {
 	var b strings.Builder
 	for _, table := range []struct {
 		of  string
-		all []kubeletapi.Difference
-	}{{"family", kubeletapi.CAdvisorDifferences}, {"field", kubeletapi.SummaryDifferences}} {
+		all []differences.Difference
+	}{{"family", differences.CAdvisor}, {"field", differences.Summary}} {
 		before, rest, ok := strings.Cut(page, generatedBegins)
 		_, after, ends := strings.Cut(rest, generatedEnds)
 		if !ok || !ends {

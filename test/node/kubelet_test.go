@@ -25,6 +25,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/kubeletapi"
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/test/differences"
 )
 
 // TestAgentBesideKubelet compares what the agent serves with what the kubelet
@@ -51,8 +52,8 @@ func TestAgentBesideKubelet(t *testing.T) {
 // compareCAdvisor compares /metrics/cadvisor of the agent with the kubelet's:
 // all names, and all numbers of a namespace whose pods are frozen.
 func (w *testCluster) compareCAdvisor(t *testing.T, namespace string) {
-	differs := func(name string, kinds ...kubeletapi.DifferenceKind) bool {
-		return slices.ContainsFunc(kubeletapi.CAdvisorDifferences, func(d kubeletapi.Difference) bool {
+	differs := func(name string, kinds ...differences.Kind) bool {
+		return slices.ContainsFunc(differences.CAdvisor, func(d differences.Difference) bool {
 			return d.Is(name) && slices.Contains(kinds, d.Kind)
 		})
 	}
@@ -72,16 +73,16 @@ func (w *testCluster) compareCAdvisor(t *testing.T, namespace string) {
 		}
 		var found []string
 		for _, name := range slices.Sorted(maps.Keys(theirs)) {
-			if ours[name] == nil && !differs(name, kubeletapi.NotServed) {
+			if ours[name] == nil && !differs(name, differences.NotServed) {
 				found = append(found, "the agent lacks "+name)
 			}
 		}
 		same := 0
 		for _, name := range slices.Sorted(maps.Keys(ours)) {
 			switch {
-			case theirs[name] == nil && !differs(name, kubeletapi.Since137):
+			case theirs[name] == nil && !differs(name, differences.Since137):
 				found = append(found, "the kubelet lacks "+name)
-			case theirs[name] == nil || name == "container_last_seen" || differs(name, kubeletapi.OtherValue, kubeletapi.OtherLabels):
+			case theirs[name] == nil || name == "container_last_seen" || differs(name, differences.OtherValue, differences.OtherLabels):
 				continue
 			}
 			a, b := numbersOf(theirs[name], namespace), numbersOf(ours[name], namespace)

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/kubeletapi"
+	"github.com/weir-metrics/weir/test/differences"
 )
 
 // compareSummaries compares /stats/summary of the agent with the kubelet's,
@@ -32,8 +33,8 @@ func (w *testCluster) compareSummaries(t *testing.T, namespace string) {
 			ofHost = append(ofHost, fmt.Sprintf("pods[%s/%s].network.", p.Namespace, p.Name))
 		}
 	}
-	differs := func(at, name string, kind kubeletapi.DifferenceKind) bool {
-		return slices.ContainsFunc(kubeletapi.SummaryDifferences, func(d kubeletapi.Difference) bool {
+	differs := func(at, name string, kind differences.Kind) bool {
+		return slices.ContainsFunc(differences.Summary, func(d differences.Difference) bool {
 			if d.Name == "pods.network.*" && !slices.ContainsFunc(ofHost, func(p string) bool { return strings.HasPrefix(at, p) }) {
 				return false
 			}
@@ -63,9 +64,9 @@ func (w *testCluster) compareSummaries(t *testing.T, namespace string) {
 			want := theirs[at]
 			got, ok := ours[at]
 			switch {
-			case !ok && !differs(at, want.name, kubeletapi.NotServed):
+			case !ok && !differs(at, want.name, differences.NotServed):
 				found = append(found, "the agent lacks "+at)
-			case !ok || !strings.HasPrefix(at, "pods["+namespace+"/") || strings.HasSuffix(at, ".time") || differs(at, want.name, kubeletapi.OtherValue):
+			case !ok || !strings.HasPrefix(at, "pods["+namespace+"/") || strings.HasSuffix(at, ".time") || differs(at, want.name, differences.OtherValue):
 			case !sameValue(want.name, got.value, want.value):
 				found = append(found, fmt.Sprintf("%s is %s, the kubelet's is %s", at, got.value, want.value))
 			default:
@@ -108,7 +109,7 @@ func sameValue(name, ours, theirs string) bool {
 }
 
 // summaryField is a value of a summary. Its name is its path in the form of
-// kubeletapi.Difference.
+// differences.Difference.
 type summaryField struct{ name, value string }
 
 // summaryFields returns the values of a summary by their paths. Elements of a

@@ -1,15 +1,17 @@
-package kubeletapi
+// Package differences lists in what the answers of api/kubeletapi differ from a kubelet's. Tests compare
+// both, and docs/agent-as-kubelet.md has the lists.
+package differences
 
 import "strings"
 
 // Difference is a family of /metrics/cadvisor, or a field of /stats/summary, in which an agent and
 // the kubelet of its node differ. All others of a kubelet have the same name, labels and meaning
-// here.
+// at the agent.
 type Difference struct {
 	// Name is that of the family, or the path of the field in JSON with names of system containers
 	// as indices and no others: "node.systemContainers[pods].cpu.time". * stands for any characters.
 	Name string
-	Kind DifferenceKind
+	Kind Kind
 	Why  string // a sentence
 }
 
@@ -28,15 +30,15 @@ func (d *Difference) Is(name string) bool {
 	return ok && rest == ""
 }
 
-// DifferenceKind is how two answers differ.
-type DifferenceKind string
+// Kind is how two answers differ.
+type Kind string
 
 // The kinds of differences.
 const (
-	NotServed   DifferenceKind = "not served"           // only the kubelet has it
-	OtherValue  DifferenceKind = "another value"        // both have it
-	OtherLabels DifferenceKind = "other labels"         // both have the value
-	Since137    DifferenceKind = "from Kubernetes 1.37" // kubelets before 1.37 do not have it
+	NotServed   Kind = "not served"           // only the kubelet has it
+	OtherValue  Kind = "another value"        // both have it
+	OtherLabels Kind = "other labels"         // both have the value
+	Since137    Kind = "from Kubernetes 1.37" // kubelets before 1.37 do not have it
 )
 
 const (
@@ -48,8 +50,8 @@ const (
 	ownNetwork  = "If the agent does not ask the runtime, as in a DaemonSet, the sandbox is not known and the values are at the pod's cgroup."
 )
 
-// CAdvisorDifferences are the families that differ, by name. docs/agent-as-kubelet.md lists them.
-var CAdvisorDifferences = []Difference{
+// CAdvisor are the families that differ, by name. docs/agent-as-kubelet.md lists them.
+var CAdvisor = []Difference{
 	{"container_cpu_load_average_10s", NotServed, noTaskStats},
 	{"container_cpu_load_d_average_10s", NotServed, noTaskStats},
 	{"container_creation_time_seconds", Since137, since137},
@@ -79,8 +81,8 @@ const (
 	unnamed  = "An agent does not look for the cgroup of this daemon. It is in /metrics/cadvisor, by its path."
 )
 
-// SummaryDifferences are the fields of /stats/summary that differ, by path. docs/agent-as-kubelet.md lists them.
-var SummaryDifferences = []Difference{
+// Summary are the fields of /stats/summary that differ, by path. docs/agent-as-kubelet.md lists them.
+var Summary = []Difference{
 	{"*.majorPageFaults", OtherValue, ownFaults},
 	{"*.pageFaults", OtherValue, ownFaults},
 	{"*.io.time", NotServed, noPressure},

@@ -1,9 +1,9 @@
-package kubeletapi_test
+package differences_test
 
 import (
 	"testing"
 
-	"github.com/weir-metrics/weir/api/kubeletapi"
+	"github.com/weir-metrics/weir/test/differences"
 )
 
 func TestDifferenceIs(t *testing.T) {
@@ -23,7 +23,7 @@ func TestDifferenceIs(t *testing.T) {
 		{"node.runtime.*.usedBytes", "node.runtime.imageFs.inodesUsed", false},
 		{"node.runtime.*.usedBytes", "node.fs.usedBytes", false},
 	} {
-		if d := (kubeletapi.Difference{Name: c.pattern}); d.Is(c.name) != c.want {
+		if d := (differences.Difference{Name: c.pattern}); d.Is(c.name) != c.want {
 			t.Errorf("%q is about %q: got %t, want %t", c.pattern, c.name, !c.want, c.want)
 		}
 	}
