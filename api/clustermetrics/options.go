@@ -52,13 +52,10 @@ var queryTable = slices.Concat(options.Within(options.Filter, func(o *Options) *
 	options.Field("timestamps", "give each sample its node's time (default false; true with names=kubernetes)", func(o *Options) *bool { return &o.Timestamps }, strconv.ParseBool),
 }).Sorted()
 
-// table has all options. A request cannot set those that it adds.
-var table = slices.Concat(queryTable, options.Table[Options]{
+// Table has all options. A request cannot set those that it adds.
+var Table = slices.Concat(queryTable, options.Table[Options]{
 	options.Field("requests", "answered at once (default 4)", func(o *Options) *int { return &o.MaxRequests }, options.Positive),
 }).Sorted()
-
-// OptionsHelp describes the options of ParseOptions.
-func OptionsHelp() string { return table.Help() }
 
 // ParseOptions parses --sink=prometheus:[?OPTIONS], for instance
 // "?timestamps=true&level=pod,node&metric=cpu_*&limit=100000". Commas separate the elements of
@@ -67,7 +64,7 @@ func ParseOptions(config string, query url.Values) (o Options, err error) {
 	if err := options.NoConfig(config, "prometheus:?level=pod"); err != nil {
 		return o, err
 	}
-	return o, o.read(table, query)
+	return o, o.read(Table, query)
 }
 
 // read sets the options of a table.

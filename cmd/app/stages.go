@@ -60,25 +60,25 @@ type stage struct {
 var sources = []stage{{
 	name:    "kubelet",
 	about:   "the kubelets of a cluster or of a list. CONFIG is SCHEME://[HOST][:PORT].",
-	options: kubelet.OptionsHelp,
+	options: kubelet.Table.Help,
 	parse:   parseKubelets,
 }, {
 	name: "cadvisor",
 	about: `cAdvisors that run on their own, on the nodes of a cluster or of a list.
 CONFIG is SCHEME://[HOST][:PORT]. They get no credentials unless options name some.`,
-	options: kubelet.CAdvisorHelp,
+	options: kubelet.CAdvisorTable().Help,
 	parse:   parseKubelets,
 }, {
 	name:    "host",
 	about:   "this machine, through embedded cAdvisor. There is no CONFIG.",
-	options: host.OptionsHelp,
+	options: host.Table.Help,
 	twice:   "there is only one host to read: name it once",
 	parse:   parseHost,
 }, {
 	name: "recording",
 	about: `a recorded run, whose times and facts are played with it. CONFIG is the
 file. No other source is read beside it.`,
-	options: player.OptionsHelp,
+	options: player.Table.Help,
 	twice:   "one recording is played at a time: join the files of one run with cat",
 	parse:   parsePlayer,
 }}
@@ -87,7 +87,7 @@ file. No other source is read beside it.`,
 var sinks = []stage{{
 	name:    "memory",
 	about:   "the last round whole, and a history.",
-	options: memory.OptionsHelp,
+	options: memory.Table.Help,
 	always:  true,
 	parse: func(p *plan, s stageflag.Stage) (_ func(*weirProcess) error, err error) {
 		p.Memory, err = memory.ParseOptions(s.Config, s.Options)
@@ -99,7 +99,7 @@ var sinks = []stage{{
 }, {
 	name:    "prometheus",
 	about:   "the exposition on /metrics/cluster.",
-	options: clustermetrics.OptionsHelp,
+	options: clustermetrics.Table.Help,
 	always:  true,
 	parse: func(p *plan, s stageflag.Stage) (_ func(*weirProcess) error, err error) {
 		p.Prometheus, err = clustermetrics.ParseOptions(s.Config, s.Options)
@@ -111,7 +111,7 @@ var sinks = []stage{{
 --sink=remotewrite:http://prometheus:9090/api/v1/write. Series and names are those of
 /metrics/cluster, each value with its node's time. Of several replicas the leader
 sends.`,
-	options: remotewrite.OptionsHelp,
+	options: remotewrite.Table.Help,
 	acts:    true,
 	twice:   "there is one receiver: name it once",
 	parse:   parseWith(remotewrite.ParseOptions, openRemoteWrite),
@@ -120,7 +120,7 @@ sends.`,
 	about: `to an OpenTelemetry collector, or another receiver of OTLP over HTTP, its
 URL the CONFIG: --sink=otlp:http://collector:4318. Names are those of OpenTelemetry's
 conventions, each value with its node's time. Of several replicas the leader sends.`,
-	options: otlp.OptionsHelp,
+	options: otlp.Table.Help,
 	acts:    true,
 	twice:   "there is one receiver: name it once",
 	parse: func(p *plan, s stageflag.Stage) (func(*weirProcess) error, error) {
@@ -133,7 +133,7 @@ conventions, each value with its node's time. Of several replicas the leader sen
 }, {
 	name:    "log",
 	about:   "a line for each batch, on standard output.",
-	options: log.OptionsHelp,
+	options: log.Table.Help,
 	parse: parseWith(log.ParseOptions, func(w *weirProcess, o log.Options) error {
 		w.addSink("log", log.New(w.pipeline.out, o))
 		return nil
@@ -142,7 +142,7 @@ conventions, each value with its node's time. Of several replicas the leader sen
 	name: "recording",
 	about: `what was read, into a file, to be replayed. CONFIG is the file, which
 is continued if it exists; see weir recording.`,
-	options: recorder.OptionsHelp,
+	options: recorder.Table.Help,
 	twice:   "a run is recorded in one file: name it once",
 	parse: func(p *plan, s stageflag.Stage) (func(*weirProcess) error, error) {
 		o, err := recorder.ParseOptions(s.Config, s.Options)

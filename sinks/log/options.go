@@ -25,7 +25,8 @@ type Options struct {
 	Verbose bool
 }
 
-var table = options.Table[Options]{
+// Table has the options of --sink=log.
+var Table = options.Table[Options]{
 	{Name: "format", Help: "text (default) or json", Set: func(o *Options, v string) error {
 		if o.Format = Format(v); !slices.Contains([]Format{Text, JSON}, o.Format) {
 			return fmt.Errorf("no format is called %q: there are text and json", v)
@@ -35,13 +36,10 @@ var table = options.Table[Options]{
 	options.Field("verbose", "a line for each entity (default false)", func(o *Options) *bool { return &o.Verbose }, options.Bool),
 }
 
-// OptionsHelp describes the options of ParseOptions.
-func OptionsHelp() string { return table.Help() }
-
 // ParseOptions parses --sink=log:[?OPTIONS].
 func ParseOptions(config string, query url.Values) (o Options, err error) {
 	if err := options.NoConfig(config, "log:?format=json"); err != nil {
 		return o, err
 	}
-	return o, table.Parse(&o, query)
+	return o, Table.Parse(&o, query)
 }

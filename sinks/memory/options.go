@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -63,11 +62,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-var table = options.Table[Options]{
-	{Name: "entities", Help: "most to remember (default 1048576)", Set: func(o *Options, v string) (err error) {
-		o.MaxEntities, err = parsePositive(v)
-		return err
-	}},
+// Table has the options of --sink=memory.
+var Table = options.Table[Options]{
+	options.Field("entities", "most to remember (default 1048576)", func(o *Options) *int { return &o.MaxEntities }, options.Positive),
 	{Name: "history", Help: "how far back, such as 15m (default); 0 keeps none", Set: func(o *Options, v string) (err error) {
 		switch o.History, err = time.ParseDuration(v); {
 		case err == nil && o.History < 0:
@@ -77,18 +74,12 @@ var table = options.Table[Options]{
 		}
 		return err
 	}},
-	{Name: "metrics", Help: "that have a history, separated by commas", Set: func(o *Options, v string) (err error) {
-		o.HistoryMetrics, err = parseMetrics(v)
-		return err
-	}},
+	options.Field("metrics", "that have a history, separated by commas", func(o *Options) *[]metric.ID { return &o.HistoryMetrics }, parseMetrics),
 	{Name: "prefer", Help: "sources whose values go first, separated by commas", Set: func(o *Options, v string) error {
 		o.Preference = strings.Split(v, ",")
 		return nil
 	}},
 }
-
-// OptionsHelp describes the options of ParseOptions.
-func OptionsHelp() string { return table.Help() }
 
 // ParseOptions parses --sink=memory:[?OPTIONS]. Metrics have Heapster's names, or Prometheus' without
 // the prefix. history=0 keeps no history.
@@ -96,15 +87,7 @@ func ParseOptions(config string, query url.Values) (o Options, err error) {
 	if err := options.NoConfig(config, "memory:?history=15m"); err != nil {
 		return o, err
 	}
-	return o, table.Parse(&o, query)
-}
-
-func parsePositive(s string) (int, error) {
-	n, err := strconv.Atoi(s)
-	if err == nil && n <= 0 {
-		err = fmt.Errorf("%d is not above 0", n)
-	}
-	return n, err
+	return o, Table.Parse(&o, query)
 }
 
 func parseMetrics(list string) ([]metric.ID, error) {

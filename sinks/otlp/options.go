@@ -21,7 +21,8 @@ type Options struct {
 	Events bool
 }
 
-var table = slices.Concat(options.Within(push.Table, func(o *Options) *push.Options { return &o.Options }), options.Table[Options]{
+// Table has the options of --sink=otlp.
+var Table = slices.Concat(options.Within(push.Table, func(o *Options) *push.Options { return &o.Options }), options.Table[Options]{
 	{Name: "attribute", Help: "NAME=VALUE of each resource, such as k8s.cluster.name=prod; repeatable", SetAll: func(o *Options, given []string) (err error) {
 		o.Attributes, err = options.Pairs(given)
 		return err
@@ -29,12 +30,9 @@ var table = slices.Concat(options.Within(push.Table, func(o *Options) *push.Opti
 	options.Field("events", "also send the cluster's Events, as log records (default false)", func(o *Options) *bool { return &o.Events }, options.Bool),
 }).Sorted()
 
-// OptionsHelp describes the options of ParseOptions.
-func OptionsHelp() string { return table.Help() }
-
 // ParseOptions parses --sink=otlp:URL[?OPTIONS].
 func ParseOptions(config string, query url.Values) (o Options, err error) {
-	err = push.Parse(config, query, table, &o, &o.Options)
+	err = push.Parse(config, query, Table, &o, &o.Options)
 	if err != nil && o.URL == "" {
 		return o, fmt.Errorf("%w: write otlp:http://HOST:4318", err)
 	}

@@ -37,7 +37,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-var table = options.Table[Options]{
+// Table has the options of --sink=recording.
+var Table = options.Table[Options]{
 	options.Field("flush", "longest wait before something is written (default 10s)", func(o *Options) *time.Duration { return &o.Flush }, options.AtLeast(time.Millisecond)),
 	{Name: "keep", Help: "full files to keep beside it, FILE.1 the last (default 1)", Set: func(o *Options, v string) (err error) {
 		if o.Keep, err = strconv.Atoi(v); err == nil && o.Keep < 0 {
@@ -57,16 +58,13 @@ var table = options.Table[Options]{
 	options.Field("max-size", "of one file, such as 500M (default 1Gi); 0 means no limit", func(o *Options) *int64 { return &o.MaxSize }, size),
 }
 
-// OptionsHelp describes the options of ParseOptions.
-func OptionsHelp() string { return table.Help() }
-
 // ParseOptions parses --sink=recording:FILE[?OPTIONS].
 func ParseOptions(config string, query url.Values) (Options, error) {
 	o := Options{Path: config}
 	if config == "" {
 		return o, errors.New("it needs a file to write: write recording:FILE")
 	}
-	return o, table.Parse(&o, query)
+	return o, Table.Parse(&o, query)
 }
 
 // size parses a number of bytes as a Kubernetes quantity; 0 means no limit. It accepts MiB

@@ -21,7 +21,8 @@ type Options struct {
 	ExternalLabels map[string]string
 }
 
-var table = slices.Concat(options.Within(push.Table, func(o *Options) *push.Options { return &o.Options }), options.Table[Options]{
+// Table has the options of --sink=remotewrite.
+var Table = slices.Concat(options.Within(push.Table, func(o *Options) *push.Options { return &o.Options }), options.Table[Options]{
 	{Name: "external-label", Help: "NAME=VALUE added to each series; repeatable", SetAll: func(o *Options, given []string) (err error) {
 		if o.ExternalLabels, err = options.Pairs(given); err != nil {
 			return err
@@ -35,13 +36,10 @@ var table = slices.Concat(options.Within(push.Table, func(o *Options) *push.Opti
 	}},
 }).Sorted()
 
-// OptionsHelp describes the options of ParseOptions.
-func OptionsHelp() string { return table.Help() }
-
 // ParseOptions parses --sink=remotewrite:URL[?OPTIONS]. A question mark in the URL itself must be
 // written as %3F.
 func ParseOptions(config string, query url.Values) (o Options, err error) {
-	err = push.Parse(config, query, table, &o, &o.Options)
+	err = push.Parse(config, query, Table, &o, &o.Options)
 	if err != nil && o.URL == "" {
 		return o, fmt.Errorf("%w: write remotewrite:http://HOST:PORT/api/v1/write", err)
 	}

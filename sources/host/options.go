@@ -75,7 +75,8 @@ func (o *Options) mayContain(p metric.CgroupPath) bool {
 	})
 }
 
-var table = options.Table[Options]{
+// Table has the options of --source=host.
+var Table = options.Table[Options]{
 	options.Field("node", "NAME of this node (default: the host name)", func(o *Options) *metric.NodeName { return &o.Node }, options.NotEmpty),
 	options.Field("resolution", "time between two reads, such as 10s", func(o *Options) *time.Duration { return &o.Resolution }, options.AtLeast(time.Second)),
 	{Name: "prefix", Help: "report only cgroups with this prefix of their path, such as /kubepods; repeatable", SetAll: func(o *Options, values []string) error {
@@ -106,16 +107,13 @@ var table = options.Table[Options]{
 	options.Field("max-cgroups", "most cgroups to report (default: 20000)", func(o *Options) *int { return &o.MaxCgroups }, options.Positive),
 }
 
-// OptionsHelp describes the options of ParseOptions, one on each line.
-func OptionsHelp() string { return table.Help() }
-
 // ParseOptions parses --source=host:[?OPTIONS]. config must be empty.
 func ParseOptions(config string, query url.Values) (Options, error) {
 	o := Options{Containerd: DefaultContainerd}
 	if config != "" {
 		return Options{}, fmt.Errorf("the source host has no address, but %q was given; options follow a question mark: host:?node=NAME", config)
 	}
-	if err := table.Parse(&o, query); err != nil {
+	if err := Table.Parse(&o, query); err != nil {
 		return Options{}, err
 	}
 	return o, nil

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-metrics/weir/internal/options"
 )
 
-// table has the options of --source=kubelet:[CONFIG][?OPTIONS], by name.
-var table = options.Table[Options]{
+// Table has the options of --source=kubelet:[CONFIG][?OPTIONS], by name.
+var Table = options.Table[Options]{
 	{Name: "address-types", Help: "types of node addresses to use, in order of preference (default InternalIP,ExternalIP,Hostname,...)", Set: func(o *Options, v string) error { o.AddressTypes = split(v, ","); return nil }},
 	options.Field("ca", "FILE of CA certificates that verify kubelets", func(o *Options) *string { return &o.CAFile }, options.Text),
 	options.Field("client-cert", "FILE, read again when it changes", func(o *Options) *string { return &o.CertFile }, options.Text),
@@ -41,19 +41,13 @@ var table = options.Table[Options]{
 	options.Field("token-file", "FILE with a bearer token, read again when it changes", func(o *Options) *string { return &o.TokenFile }, options.Text),
 }
 
-// OptionsHelp describes the options of ParseOptions, one on each line.
-func OptionsHelp() string { return table.Help() }
-
-// CAdvisorHelp describes the options of ParseCAdvisor, one on each line.
-func CAdvisorHelp() string { return cadvisorTable().Help() }
-
-// cadvisorTable returns the options of --source=cadvisor:[CONFIG][?OPTIONS]: those of a kubelet
+// CAdvisorTable returns the options of --source=cadvisor:[CONFIG][?OPTIONS]: those of a kubelet
 // that are not about kubelets alone.
-func cadvisorTable() options.Table[Options] {
+func CAdvisorTable() options.Table[Options] {
 	other := map[string]string{
 		"ca": "FILE of CA certificates that verify them", "port": "port of every cAdvisor (default 8080)", "scheme": "http (default) or https",
 	}
-	all := slices.DeleteFunc(slices.Clone(table), func(o options.Option[Options]) bool { return o.Name == "endpoint" || o.Name == "status-port" })
+	all := slices.DeleteFunc(slices.Clone(Table), func(o options.Option[Options]) bool { return o.Name == "endpoint" || o.Name == "status-port" })
 	for i := range all {
 		if help, ok := other[all[i].Name]; ok {
 			all[i].Help = help
@@ -67,12 +61,12 @@ func cadvisorTable() options.Table[Options] {
 // kubelet. query has the options after the question mark. The result has its defaults and is
 // checked, but no file is opened.
 func ParseOptions(config string, query url.Values) (Options, error) {
-	return parseOptions("kubelet", table, Options{}, config, query)
+	return parseOptions("kubelet", Table, Options{}, config, query)
 }
 
 // ParseCAdvisor parses the text after "--source=cadvisor:", which has the form of ParseOptions.
 func ParseCAdvisor(config string, query url.Values) (Options, error) {
-	return parseOptions("cadvisor", cadvisorTable(), Options{Endpoint: Standalone}, config, query)
+	return parseOptions("cadvisor", CAdvisorTable(), Options{Endpoint: Standalone}, config, query)
 }
 
 // parseOptions parses the text after the name of a source that has the given options.

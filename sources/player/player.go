@@ -32,7 +32,8 @@ type Options struct {
 // AsFastAsPossible is a Speed that never waits.
 const AsFastAsPossible = -1
 
-var table = options.Table[Options]{
+// Table has the options of --source=recording.
+var Table = options.Table[Options]{
 	{Name: "speed", Help: "how many times faster than it was (default 1), or max", Set: func(o *Options, v string) error {
 		if v == "max" {
 			o.Speed = AsFastAsPossible
@@ -47,16 +48,13 @@ var table = options.Table[Options]{
 	}},
 }
 
-// OptionsHelp describes the options of ParseOptions.
-func OptionsHelp() string { return table.Help() }
-
 // ParseOptions parses --source=recording:FILE[?OPTIONS].
 func ParseOptions(config string, query url.Values) (Options, error) {
 	o := Options{Path: config, Speed: 1}
 	if config == "" {
 		return o, errors.New("name the file to play: write recording:FILE")
 	}
-	return o, table.Parse(&o, query)
+	return o, Table.Parse(&o, query)
 }
 
 // Player plays a recording. Several goroutines may call Facts and Now; only one may call the other

@@ -19,22 +19,20 @@ type Options struct {
 	LeastBytes float64
 }
 
-var table = options.Table[Options]{
+// Table has the options of --sink=example.
+var Table = options.Table[Options]{
 	{Name: "least", Help: "leave out pods that use fewer bytes (default 0)", Set: func(o *Options, v string) (err error) {
 		o.LeastBytes, err = strconv.ParseFloat(v, 64)
 		return err
 	}},
 }
 
-// OptionsHelp describes the options of ParseOptions, for weir help sinks.
-func OptionsHelp() string { return table.Help() }
-
 // ParseOptions parses --sink=example:[?OPTIONS].
 func ParseOptions(config string, query url.Values) (o Options, err error) {
 	if err := options.NoConfig(config, "example:?least=1000"); err != nil {
 		return o, err
 	}
-	return o, table.Parse(&o, query)
+	return o, Table.Parse(&o, query)
 }
 
 // Sink writes lines to one writer.
