@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -57,6 +58,9 @@ func TestLeaderKilled(t *testing.T) {
 	spec := following("web", 5, onCPU(50))
 	seconds := int32(window.Seconds())
 	spec.Behavior.ScaleDown.StabilizationWindowSeconds = &seconds
+	// One reading of a busy machine does not scale up.
+	twoReadings := int32(15)
+	spec.Behavior.ScaleUp = &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: &twoReadings}
 	w.autoscaler(t, namespace, "web", "Active", spec)
 	w.weirKnowsCPU(t, namespace, "web")
 	began := time.Now()
@@ -69,7 +73,8 @@ func TestLeaderKilled(t *testing.T) {
 	}
 	wait(t, 30*time.Second) // all three pods are read, and the number of replicas no longer changes
 	if _, after := seen.of("web", up.Add(time.Millisecond)); len(after) > 0 {
-		t.Fatalf("the load is steady, and the count is not: %s", inWords(after, up))
+		e, err := w.explanation(t.Context(), namespace, "autoscalers", "web")
+		t.Fatalf("the load is steady, and the count is not: %s; weir explains it by %+v, %v", inWords(after, up), e, err)
 	}
 
 	dropped := time.Now()
