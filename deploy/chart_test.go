@@ -407,6 +407,11 @@ func TestChartValues(t *testing.T) {
 	f("image.repository=r.invalid/w", func(_ *testing.T, _ set, _ *appsv1.Deployment, c corev1.Container) bool {
 		return c.Image == "r.invalid/w:dev" && c.ImagePullPolicy == corev1.PullIfNotPresent
 	})
+	for _, others := range []string{"image.tag=v0.9.0", "image.digest=sha256:" + strings.Repeat("0", 64), "image.pullPolicy=Always", "image.tag=v0.9.0,image.repository=r.invalid/metrics-server"} {
+		f(others, func(_ *testing.T, _ set, _ *appsv1.Deployment, c corev1.Container) bool {
+			return c.Image == "weir.invalid/weir:dev" && c.ImagePullPolicy == corev1.PullNever
+		})
+	}
 	pod("imagePullSecrets[0].name=key", func(p corev1.PodSpec) bool { return p.ImagePullSecrets[0].Name == "key" })
 	pod("serviceAccount.name=own", func(p corev1.PodSpec) bool { return p.ServiceAccountName == "own" })
 	pod("serviceAccount.create=false", func(p corev1.PodSpec) bool { return p.ServiceAccountName == "default" })

@@ -191,7 +191,7 @@ func TestChart(t *testing.T) {
 	before := c.objects(t)
 
 	c.helm(t, "install", "metrics-server", metricsServer(t), "--namespace=kube-system", "--values="+values,
-		"--set=image.repository=weir.test/metrics-server,image.tag=v0.9.0", "--wait", "--timeout=2m")
+		"--set=image.tag=v0.9.0", "--wait", "--timeout=2m")
 	await(t, "metrics-server to serve", time.Minute, nodes)
 
 	failed := probe(t, nodes)

@@ -68,9 +68,15 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if has .Values.tls.type (list "weir" "metrics-server") }}true{{ end }}
 {{- end }}
 
-{{/* otherImage: whether image names the program of metrics-server, which is not weir. */}}
+{{/*
+otherImage: whether image names no image of weir: its repository is that of metrics-server, or it has
+no repository, so that a tag or a digest is one of metrics-server's, whose chart has a repository of
+its own. Most releases set one of them.
+*/}}
 {{- define "weir.otherImage" -}}
-{{- if regexMatch "(^|/)metrics-server$" .Values.image.repository }}true{{ end }}
+{{- with .Values.image }}
+{{- if or (regexMatch "(^|/)metrics-server$" .repository) (and (not .repository) (or .tag .digest .pullPolicy)) }}true{{ end }}
+{{- end }}
 {{- end }}
 
 {{/* image: the fields image and imagePullPolicy of a container. */}}
