@@ -39,6 +39,30 @@ func (m *Manager) Ready() error {
 	return nil
 }
 
+// Collecting returns an error if weir no longer reads: every source is due for longer than four rounds
+// may take. Nodes that do not answer do not matter, because a round ends at its timeout. A process in
+// this state does not recover by itself, so it should be started again. Everybody may read the error.
+func (m *Manager) Collecting() error { return collecting(m.Status(), time.Now()) }
+
+func collecting(sources []SourceStatus, now time.Time) error {
+	var last time.Time // the newest time at which a source was due
+	for _, s := range sources {
+		if s.Unread != nil {
+			continue
+		}
+		if now.Sub(s.Due) <= 4*(s.Interval+s.Timeout) {
+			return nil
+		}
+		if s.Due.After(last) {
+			last = s.Due
+		}
+	}
+	if last.IsZero() {
+		return nil // there is nothing to read
+	}
+	return fmt.Errorf("no source has been read for %v, although all were due", now.Sub(last).Round(time.Second))
+}
+
 // known reports whether facts are complete, and therefore the sources that depend on them.
 func (m *Manager) known(facts *cluster.Facts) bool {
 	if m.options.FactsChanged == nil && facts == nil {

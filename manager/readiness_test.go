@@ -246,3 +246,31 @@ func TestReadinessWaitsForTheNodeItself(t *testing.T) {
 		t.Error("the node has a rate, too: got not rated")
 	}
 }
+
+// A manager collects as long as one source is read in time. Sources that fail are.
+func TestCollecting(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	source := func(due time.Duration) SourceStatus {
+		return SourceStatus{Interval: 15 * time.Second, Timeout: 10 * time.Second, Due: now.Add(due), Err: errors.New("refused")}
+	}
+	leftOut := source(-time.Hour)
+	leftOut.Unread = errors.New("not selected")
+	for name, c := range map[string]struct {
+		sources []SourceStatus
+		want    string
+	}{
+		"no source":                    {nil, ""},
+		"all are left out":             {[]SourceStatus{leftOut}, ""},
+		"one is due in time":           {[]SourceStatus{source(-time.Hour), source(10 * time.Second), leftOut}, ""},
+		"one is read for three rounds": {[]SourceStatus{source(-75 * time.Second)}, ""},
+		"none is read":                 {[]SourceStatus{source(-time.Hour), source(-101 * time.Second), leftOut}, "no source has been read for 1m41s, although all were due"},
+	} {
+		got := ""
+		if err := collecting(c.sources, now); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}

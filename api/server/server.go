@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -44,6 +45,9 @@ type Config struct {
 	Version version.Info
 	// Ready are the conditions of /readyz, in addition to the server's own.
 	Ready []HealthCheck
+	// Live are the conditions of /livez, in addition to the server's own. Kubernetes restarts a
+	// container for which one fails.
+	Live []HealthCheck
 	// Metrics are served at /metrics, together with the library's. It may be nil.
 	Metrics prometheus.Gatherer
 	// Data wraps all handlers that serve measurements, behind authentication and authorization;
@@ -151,13 +155,16 @@ func (s *Server) configure(g *genericapiserver.Config, c Config) {
 	for _, check := range c.Ready {
 		g.AddReadyzChecks(check.checker())
 	}
+	for _, check := range c.Live {
+		g.LivezChecks = append(g.LivezChecks, check.checker())
+	}
 	g.BuildHandlerChainFunc = func(api http.Handler, g *genericapiserver.Config) http.Handler {
 		h := s.routes.serveMatched(api)
 		if c.Data != nil {
 			h = wrapData(c.Data, h)
 		}
 		h = newCallerLimits(s.opts.MaxRequests, g.LongRunningFunc).apply(h)
-		h = showReasons(h, c.Ready)
+		h = showReasons(h, slices.Concat(c.Ready, c.Live))
 		h = genericapiserver.DefaultBuildHandlerChain(h, g)
 		h = newFailureLimits().apply(h)
 		h = s.routes.matchRoute(h)

@@ -221,7 +221,7 @@ func (w *weirProcess) serveLocally(_ context.Context, h *feature.Host) error {
 		return nil
 	}
 	mux := httpserver.NewMux("weir")
-	mux.HandleHealth(w.pipelineCheck())
+	mux.HandleHealth(w.readyCheck())
 	mux.Handle("/metrics", "weir's own health, for Prometheus",
 		promhttp.HandlerFor(h.Registry, promhttp.HandlerOpts{Registry: h.Registry}))
 	for i := range w.served.apis {
@@ -234,10 +234,19 @@ func (w *weirProcess) serveLocally(_ context.Context, h *feature.Host) error {
 	return nil
 }
 
-// pipelineCheck is the condition of /readyz.
-func (w *weirProcess) pipelineCheck() server.HealthCheck {
-	return server.HealthCheck{Name: "pipeline", WaitsFor: func() []string {
-		if err := w.pipeline.Ready(); err != nil {
+// readyCheck is the condition of /readyz, and liveCheck that of /livez. Their names are those of
+// metrics-server's.
+func (w *weirProcess) readyCheck() server.HealthCheck {
+	return healthCheck("metric-storage-ready", w.pipeline.Ready)
+}
+
+func (w *weirProcess) liveCheck() server.HealthCheck {
+	return healthCheck("metric-collection-timely", w.pipeline.Collecting)
+}
+
+func healthCheck(name string, check func() error) server.HealthCheck {
+	return server.HealthCheck{Name: name, WaitsFor: func() []string {
+		if err := check(); err != nil {
 			return []string{err.Error()}
 		}
 		return nil

@@ -30,7 +30,8 @@ func (w *weirProcess) openSecureServer(ctx context.Context, h *feature.Host) err
 	c := server.Config{
 		Kubeconfig: w.plan.Cluster.Kubeconfig,
 		Version:    kubeversion.Info{GitVersion: v.Version, GitCommit: v.Commit, GoVersion: v.Go, Platform: v.System},
-		Ready:      []server.HealthCheck{w.pipelineCheck()},
+		Ready:      []server.HealthCheck{w.readyCheck()},
+		Live:       []server.HealthCheck{w.liveCheck()},
 		Metrics:    h.Registry,
 		Audience:   peer.Audience,
 		Logger:     h.Logr.WithName("server"),

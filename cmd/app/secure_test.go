@@ -275,7 +275,7 @@ func TestWhoMayRead(t *testing.T) {
 		}
 	}
 	// Everyone can see what /readyz waits for, so it contains no address and no name.
-	if status, body := ask("GET", "/readyz", ""); status == http.StatusInternalServerError && (!strings.Contains(body, "[-]pipeline: ") || strings.Contains(body, "n1")) {
+	if status, body := ask("GET", "/readyz", ""); status == http.StatusInternalServerError && (!strings.Contains(body, "[-]metric-storage-ready: ") || strings.Contains(body, "n1")) {
 		t.Errorf("GET /readyz = %d %s", status, body)
 	}
 }
