@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -87,7 +88,7 @@ func start(cmd *cobra.Command, fresh func() *cobra.Command, c *config, p *plan) 
 		if p.Listen != httpserver.DefaultAddress {
 			address = " --server=" + w.served.localURL
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  weir top cgroups --watch%s\n", address)
+		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  %s top cgroups --watch%s\n", os.Args[0], address)
 	}
 	if p.features.guard.Plan() == nil {
 		defer releaseStartupMemory(log).Stop()
