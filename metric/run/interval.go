@@ -12,11 +12,8 @@ import (
 // overlaps every other one.
 type Interval struct{ Earliest, Latest int64 }
 
-// The bounds of an interval of which only one end is known.
-const (
-	distantPast   = math.MinInt64
-	distantFuture = math.MaxInt64
-)
+// distantPast is the earliest time of an interval of which only the latest is known.
+const distantPast = math.MinInt64
 
 // Reported returns the interval of a start that a node reports and that is off by at most spread. It
 // is unknown without a start, and for the modification time of a cgroup, which moves.
@@ -44,45 +41,18 @@ func CoresAllow(cpu, cores float64, at int64) Interval {
 	return Interval{distantPast, at - int64(min(cpu/cores, math.MaxInt64/4))}
 }
 
-// AbsentAt returns the interval of an instance that an answer from the given time lacks.
-func AbsentAt(at int64) Interval { return Interval{at, distantFuture} }
-
-// SeenAt returns the interval of an instance that was read at the given time.
-func SeenAt(at int64) Interval { return Interval{distantPast, at} }
-
 // Known reports whether there is any evidence.
 func (i Interval) Known() bool { return i != Interval{} }
 
-// And narrows i by other evidence. Evidence that contradicts i disproves it: only o is left.
-func (i Interval) And(o Interval) Interval {
-	switch {
-	case !i.Known():
-		return o
-	case !o.Known():
-		return i
-	case !i.Overlaps(o):
-		return o
-	}
-	return Interval{max(i.Earliest, o.Earliest), min(i.Latest, o.Latest)}
-}
-
-// Widen returns i with both ends moved outwards, such as by the size of a step of the node's clock.
-func (i Interval) Widen(d time.Duration) Interval { return i.move(-int64(d), int64(d)) }
-
 // Shift returns i by a clock that was put forward by the given time since.
-func (i Interval) Shift(d time.Duration) Interval { return i.move(int64(d), int64(d)) }
-
-// move moves the ends that are known.
-func (i Interval) move(earliest, latest int64) Interval {
+func (i Interval) Shift(d time.Duration) Interval {
 	if !i.Known() {
 		return i
 	}
 	if i.Earliest != distantPast {
-		i.Earliest += earliest
+		i.Earliest += int64(d)
 	}
-	if i.Latest != distantFuture {
-		i.Latest += latest
-	}
+	i.Latest += int64(d)
 	return i
 }
 
