@@ -70,16 +70,21 @@ var causes = []cause{
 	{name: "own-counters", text: "one container has two cgroup paths, each with its counter", faults: func(c *chooser, s *schedule) []string {
 		return []string{c.f("duplicate pod=%s at=%s%s style=own-counters", c.pod(), c.early(), c.span(20, 200))}
 	}},
-	{name: "starts-off", text: "start times are wrong by milliseconds to minutes", faults: func(c *chooser, s *schedule) []string {
-		spread := pick(c.r, []time.Duration{10 * time.Millisecond, time.Second, 20 * time.Second, 3 * time.Minute})
-		spread = c.within(spread/10, spread)
+	// In the recorded runs of real kubelets no start of a run moved, in 274 series of
+	// /metrics/resource and 776 of /metrics/cadvisor. A container was created up to 3 s before
+	// its process.
+	{name: "starts-off", text: "start times move by milliseconds, or are off by up to 3 s and stay so", faults: func(c *chooser, s *schedule) []string {
+		spread, style := c.within(time.Millisecond, 50*time.Millisecond), ""
+		if c.r.IntN(2) == 0 {
+			spread, style = c.within(50*time.Millisecond, 3*time.Second), " style=steady"
+		}
 		s.slack = max(startSlack, 2*spread)
 		from := ""
 		if c.r.IntN(2) == 0 {
 			from = " at=" + c.early().String()
 		}
 		return []string{
-			c.f("jitter pod=*/* start=±%s%s%s", spread, from, pick(c.r, []string{"", " style=steady", " style=steady"})),
+			c.f("jitter pod=*/* start=±%s%s%s", spread, from, style),
 			pick(c.r, []string{
 				c.f("duplicate pod=%s at=%s%s style=old-instance", c.pod(), c.early(), c.span(40, 240)),
 				c.f("duplicate pod=%s at=%s%s style=two-lines", c.pod(), c.early(), c.span(40, 240)),

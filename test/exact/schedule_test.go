@@ -77,9 +77,6 @@ var kinds = []func(c *chooser) string{
 	func(c *chooser) string {
 		return c.f("jitter pod=%s start=±%dms at=%s%s", c.pod(), 1+c.r.IntN(9), c.at(), c.span(30, 300))
 	},
-	func(c *chooser) string {
-		return c.f("jitter pod=%s start=±%s at=%s%s", c.pod(), c.within(50*time.Millisecond, 3*time.Second), c.at(), c.span(30, 300))
-	},
 	func(c *chooser) string { return c.f("missing pod=%s at=%s%s", c.pod(), c.at(), c.span(5, 90)) },
 	func(c *chooser) string {
 		return c.f("missing container=%s at=%s%s", c.container(), c.at(), c.span(5, 90))
