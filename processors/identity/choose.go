@@ -40,8 +40,8 @@ func (identifier *Identifier) choose() (ambiguous bool) {
 	return ambiguous
 }
 
-// preferred returns the candidate that is chosen without evidence: the first that appeared beside the
-// others, else the one that was chosen before, else the first whose counter was read, else the first.
+// preferred returns the candidate that is chosen without evidence: the one that
+// was chosen before, else the first whose counter was read, else the first.
 func (identifier *Identifier) preferred() (winner *candidate) {
 	var first, read *candidate
 	for i := range identifier.candidates {
@@ -49,8 +49,6 @@ func (identifier *Identifier) preferred() (winner *candidate) {
 		switch {
 		case c.rejected:
 			continue
-		case identifier.appeared(c):
-			return c
 		case identifier.line(c).id == identifier.t.chosen && !identifier.unreadFor(c, identifier.rememberFor()):
 			winner = c
 		}
@@ -68,13 +66,6 @@ func (identifier *Identifier) preferred() (winner *candidate) {
 		return read
 	}
 	return first
-}
-
-// appeared reports whether c appeared beside the other candidates lately, and its counter was never
-// read.
-func (identifier *Identifier) appeared(c *candidate) bool {
-	l, sample := identifier.line(c), identifier.sample(c)
-	return l.unreadSince != 0 && l.cpu < 0 && isUnread(sample) && reportTime(sample)-l.unreadSince <= int64(identifier.rememberFor())
 }
 
 // unreadFor reports whether the counter of c could not be read now and was last read longer ago than

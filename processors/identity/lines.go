@@ -87,9 +87,6 @@ func (identifier *Identifier) beginLine(c *candidate) {
 	if sample.Instance.Start == 0 && identifier.answers > 1 {
 		l.appearedAfter = identifier.lastAnswerAt
 	}
-	if isUnread(sample) && identifier.t.answer+1 == identifier.answers && !identifier.t.unread {
-		l.unreadSince = identifier.t.latest // its first counter may tell
-	}
 }
 
 // startLine gives a candidate a line of its own.
@@ -309,7 +306,7 @@ func (identifier *Identifier) clockUnsure(seen time.Duration) bool {
 
 // follow updates a line with its new report.
 func (identifier *Identifier) follow(l *line, sample *metric.Sample) {
-	adrift, unread := identifier.clockUnsure(l.seen), l.cpu < 0
+	adrift := identifier.clockUnsure(l.seen)
 	l.seen, l.answer = identifier.clock, identifier.answers
 	if o := &sample.Instance; o.Path != "" {
 		if l.path == "" {
@@ -318,15 +315,6 @@ func (identifier *Identifier) follow(l *line, sample *metric.Sample) {
 		l.path, l.inode = o.Path, o.Inode
 	}
 	l.core.follow(sample, adrift)
-	if unread && l.cpu >= 0 && l.unreadSince != 0 && !adrift {
-		l.born = !slices.ContainsFunc(identifier.t.lines, func(o line) bool { return (o.id == l.id) != identifier.usedSince(&o, l.unreadSince) })
-	}
-}
-
-// usedSince reports whether the line's counter is no larger than what the node's cores can have
-// used since the given time.
-func (identifier *Identifier) usedSince(l *line, since int64) bool {
-	return l.cpu <= identifier.limits.Cores*float64(l.time-since)
 }
 
 func (c *core) follow(sample *metric.Sample, adrift bool) {

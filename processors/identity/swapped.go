@@ -83,7 +83,7 @@ func (identifier *Identifier) startOwnLine(c *candidate) {
 // may become faster or slower. The line of x is an old one. That of y may be new.
 func (identifier *Identifier) couldBeSwapped(x, y *candidate) bool {
 	sx, sy, lx, ly := identifier.sample(x), identifier.sample(y), identifier.line(x), identifier.line(y)
-	if lx.wasNeverRead() && (y.newLine || ly.wasNeverRead()) && !isSameReading(sx, sy) {
+	if lx.cpu < 0 && (y.newLine || ly.cpu < 0) && !isSameReading(sx, sy) {
 		return isNameless(sx) && isNameless(sy) && !(isUnread(sx) && isUnread(sy)) // nothing shows which line belongs to which sample
 	}
 	right, ok := identifier.couldContinue(lx, sx)
@@ -111,10 +111,6 @@ func (identifier *Identifier) isSettled(x, y *candidate) bool {
 	}
 	return lx.cpu != ly.cpu && (lx.repeats(identifier.sample(x)) || !y.newLine && ly.repeats(identifier.sample(y)))
 }
-
-// wasNeverRead reports whether the line's counter was never read, and nothing shows since when the
-// line exists.
-func (l *line) wasNeverRead() bool { return l.cpu < 0 && l.unreadSince == 0 }
 
 // isNameless reports whether nothing but the counter shows which instance the sample is of.
 func isNameless(sample *metric.Sample) bool {

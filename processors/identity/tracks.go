@@ -43,9 +43,6 @@ type line struct {
 	seen   time.Duration
 	answer uint32 // number of the last answer that reported it
 	lostTo uint32 // the line that was preferred when it was last rejected
-	// unreadSince is the newest time in the answer before the line began, by the node's clock, if
-	// no counter of the line was read yet; else 0.
-	unreadSince int64
 	// appearedAfter is when the answer before the line's first one came, by our clock. It is 0 if
 	// there was none, if the line has a start, or if the API server knows the pod or would.
 	appearedAfter int64
@@ -127,7 +124,7 @@ func (m *memory) shut(k int, answers uint32) {
 }
 
 // plain reports whether a core is enough for t: it has no lines, or one line that the latest
-// answer reported, with a counter that was read. line.unreadSince only matters until then.
+// answer reported, with a counter that was read.
 func (t *track) plain(answers uint32) bool {
 	if t.guessed || t.unread || len(t.oldPods) > 0 || t.unknown >= 0 || t.moved != 0 || len(t.lines) > 1 {
 		return false
@@ -136,7 +133,7 @@ func (t *track) plain(answers uint32) bool {
 		return true
 	}
 	l := &t.lines[0]
-	fresh := line{core: l.core, seen: l.seen, answer: answers, unreadSince: l.unreadSince, lost: metric.Measured}
+	fresh := line{core: l.core, seen: l.seen, answer: answers, lost: metric.Measured}
 	return *l == fresh && l.cpu >= 0 && t.chosen == l.id && t.answer == answers && t.latest == l.time
 }
 
