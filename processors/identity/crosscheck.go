@@ -30,7 +30,7 @@ func (identifier *Identifier) applyCrossCheck() {
 	// A candidate begins a new line if a cross-check gave its line to another one.
 	for ci := range identifier.candidates {
 		for cj := range identifier.candidates {
-			if c := &identifier.candidates[ci]; ci != cj && c.line == identifier.candidates[cj].line && !c.crossChecked {
+			if c := &identifier.candidates[ci]; ci != cj && c.line == identifier.candidates[cj].line && c.match != named {
 				identifier.startLine(c)
 			}
 		}
@@ -44,7 +44,7 @@ func (identifier *Identifier) giveName(c *candidate, w *metric.Instance) {
 		identifier.moveToLine(c, w)
 	}
 	for i := range identifier.candidates {
-		if x := &identifier.candidates[i]; x != c && x.crossChecked && x.line == c.line { // nothing shows which of the two it was
+		if x := &identifier.candidates[i]; x != c && x.match == named && x.line == c.line { // nothing shows which of the two it was
 			l := *identifier.line(x)
 			identifier.startOwnLine(x)
 			identifier.startLine(c)
@@ -52,8 +52,9 @@ func (identifier *Identifier) giveName(c *candidate, w *metric.Instance) {
 			own.uid, own.start, own.origin, own.first = l.uid, l.start, l.origin, l.first
 		}
 	}
-	c.crossChecked = true
-	if l := identifier.line(c); c.swapped && (l.uid == "" || l.start == 0) {
+	wasSwapped := c.match == swapped
+	c.match = named
+	if l := identifier.line(c); wasSwapped && (l.uid == "" || l.start == 0) {
 		identifier.startOwnLine(c) // the second read names the sample, not the line it was assigned to
 	}
 	l := identifier.line(c)

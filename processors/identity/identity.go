@@ -71,16 +71,24 @@ type Identifier struct {
 
 // candidate is a sample that may be the living instance, with its line.
 type candidate struct {
-	sample       int32
-	line         int // index in track.lines; -1 until it has one
-	rejected     bool
-	newLine      bool   // the line is new
-	swapped      bool   // it could continue another line as well
-	missingLine  uint32 // that line, if no candidate has it
-	first        uint32 // if swapped: the first answer that reported the newest line it may be
-	crossChecked bool   // a second read reports that the sample is the line's
-	present      bool   // its report shows that it is the present run that the API server names
+	sample   int32
+	line     int // index in track.lines; -1 until it has one
+	rejected bool
+	present  bool // its report shows that it is the present run that the API server names
+	match    match
+	// If match is swapped; else both are 0:
+	first       uint32 // the first answer that reported the newest line that the candidate may be
+	missingLine uint32 // the other line, if no candidate has it
 }
+
+// match is what connects a candidate with its line.
+type match uint8
+
+const (
+	assigned match = iota // the least cost; or nothing fits, and the line is new
+	swapped               // the candidate could continue another line as well
+	named                 // a second read reports that the sample is the line's
+)
 
 // New returns the state for one source.
 func New(o Options) *Identifier {

@@ -93,7 +93,7 @@ func (identifier *Identifier) beginLine(c *candidate) {
 func (identifier *Identifier) startLine(c *candidate) {
 	identifier.lastID++
 	identifier.t.lines = append(identifier.t.lines, lineOf(identifier.lastID, identifier.sample(c), identifier.clock, identifier.answers))
-	c.line, c.newLine = len(identifier.t.lines)-1, true
+	c.line = len(identifier.t.lines) - 1
 }
 
 // isTaken reports whether a candidate has the line.

@@ -65,7 +65,7 @@ func (identifier *Identifier) isInOtherClass(l *line) bool {
 // missingPath returns the line of the chosen path of the container or pod, if c is a path that
 // was not seen before and the chosen one is only missing from this answer; else nil.
 func (identifier *Identifier) missingPath(c *candidate) *line {
-	if !c.newLine || identifier.batch.Exhaustive {
+	if !identifier.line(c).isNew() || identifier.batch.Exhaustive {
 		return nil
 	}
 	l, r := identifier.line(c), identifier.t.chosenLine()

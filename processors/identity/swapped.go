@@ -12,21 +12,28 @@ import (
 // other's line as well, or one line is missing and the counter could continue either.
 func (identifier *Identifier) markSwapped() {
 	for i := range identifier.candidates {
+		x := &identifier.candidates[i]
+		l := identifier.line(x)
+		if l.isNew() {
+			continue
+		}
 		for j := range identifier.candidates {
-			x, y := &identifier.candidates[i], &identifier.candidates[j]
-			if i != j && !x.newLine && (y.newLine || i < j) && identifier.couldBeSwapped(x, y) {
-				first := max(identifier.line(x).first, identifier.line(y).first)
-				x.swapped, y.swapped = true, true
-				x.first, y.first = max(x.first, first), max(y.first, first)
+			y := &identifier.candidates[j]
+			if other := identifier.line(y); i != j && (other.isNew() || i < j) && identifier.couldBeSwapped(x, y) {
+				x.markSwapped(l, other)
+				y.markSwapped(l, other)
 			}
 		}
-		if c := &identifier.candidates[i]; !c.newLine && len(identifier.t.lines) > 1 {
-			if l := identifier.findMissingLine(c); l != nil {
-				c.swapped, c.missingLine = true, l.id
-				c.first = max(c.first, identifier.line(c).first, l.first)
-			}
+		if missing := identifier.findMissingLine(x); missing != nil {
+			x.markSwapped(l, missing)
+			x.missingLine = missing.id
 		}
 	}
+}
+
+// markSwapped records that a candidate could continue either line.
+func (c *candidate) markSwapped(a, b *line) {
+	c.match, c.first = swapped, max(c.first, a.first, b.first)
 }
 
 // findMissingLine returns a line that the previous answer reported and this one does not, if
@@ -58,7 +65,7 @@ func (identifier *Identifier) findMissingLine(c *candidate) *line {
 func (identifier *Identifier) separateSwapped() {
 	for i := range identifier.candidates {
 		c := &identifier.candidates[i]
-		if !c.swapped || c.crossChecked {
+		if c.match != swapped {
 			continue
 		}
 		identifier.startOwnLine(c)
@@ -83,7 +90,7 @@ func (identifier *Identifier) startOwnLine(c *candidate) {
 // may become faster or slower. The line of x is an old one. That of y may be new.
 func (identifier *Identifier) couldBeSwapped(x, y *candidate) bool {
 	sx, sy, lx, ly := identifier.sample(x), identifier.sample(y), identifier.line(x), identifier.line(y)
-	if lx.cpu < 0 && (y.newLine || ly.cpu < 0) && !isSameReading(sx, sy) {
+	if lx.cpu < 0 && (ly.isNew() || ly.cpu < 0) && !isSameReading(sx, sy) {
 		return isNameless(sx) && isNameless(sy) && !(isUnread(sx) && isUnread(sy)) // nothing shows which line belongs to which sample
 	}
 	right, ok := identifier.couldContinue(lx, sx)
@@ -91,7 +98,7 @@ func (identifier *Identifier) couldBeSwapped(x, y *candidate) bool {
 		return false // if the assignment that was taken fits badly itself, the other one is no better
 	}
 	wrong, ok := identifier.couldContinue(lx, sy)
-	if y.newLine {
+	if ly.isNew() {
 		if isUnread(sy) { // it may be any line's
 			wrong, ok = float64(run.Distance(lx.start, sy.Instance.Start)), true
 		}
@@ -106,10 +113,10 @@ func (identifier *Identifier) couldBeSwapped(x, y *candidate) bool {
 // they are equal, or one has its line's counter to the last digit.
 func (identifier *Identifier) isSettled(x, y *candidate) bool {
 	lx, ly := identifier.line(x), identifier.line(y)
-	if isSameReading(identifier.sample(x), identifier.sample(y)) && (y.newLine || lx.cpu == ly.cpu && lx.time == ly.time) {
+	if isSameReading(identifier.sample(x), identifier.sample(y)) && (ly.isNew() || lx.cpu == ly.cpu && lx.time == ly.time) {
 		return true
 	}
-	return lx.cpu != ly.cpu && (lx.repeats(identifier.sample(x)) || !y.newLine && ly.repeats(identifier.sample(y)))
+	return lx.cpu != ly.cpu && (lx.repeats(identifier.sample(x)) || !ly.isNew() && ly.repeats(identifier.sample(y)))
 }
 
 // isNameless reports whether nothing but the counter shows which instance the sample is of.

@@ -50,6 +50,9 @@ type line struct {
 	lost          metric.Reason // the reason; Measured if it was not rejected
 }
 
+// isNew reports whether the line begins in this answer: it has no report yet.
+func (l *line) isNew() bool { return l.answer == 0 }
+
 // core is what must be remembered of a line that has no problem.
 type core struct {
 	uid       metric.PodUID // as reported, or as a second read or the API server says; also the next field
