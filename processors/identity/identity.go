@@ -66,7 +66,6 @@ type Identifier struct {
 	subject         // the entity that is judged now
 	seen       seen // its sample that is compared with the facts now
 	candidates []candidate
-	podLine    *core // of the pod of the subject, a container; nil if there is none
 }
 
 // candidate is a sample that may be the living instance, with its line.
@@ -128,7 +127,7 @@ func (identifier *Identifier) Process(facts *cluster.Facts, b *metric.Batch, now
 		identifier.forget(b, identifier.clock-identifier.rememberFor(), identifier.answers)
 		identifier.forgetOldPods(b)
 	}
-	identifier.batch, identifier.facts, identifier.subject, identifier.seen, identifier.podLine = nil, nil, subject{}, seen{}, nil
+	identifier.batch, identifier.facts, identifier.subject, identifier.seen = nil, nil, subject{}, seen{}
 }
 
 // NeedsCrossCheck reports whether a second read is wanted: an entity is reported more than

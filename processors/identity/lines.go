@@ -17,7 +17,6 @@ func (identifier *Identifier) match() {
 	for i := t.first; i >= 0; i = identifier.after(i) {
 		identifier.candidates = append(identifier.candidates, candidate{sample: i, line: -1, present: identifier.covered && identifier.isPresent(&identifier.batch.Samples[i].Instance)})
 	}
-	identifier.podLine = identifier.lineOfPod(t.first)
 	// Fast path: one sample continues the only line.
 	if len(identifier.candidates) == 1 && len(t.lines) == 1 && !math.IsInf(identifier.cost(&identifier.candidates[0], &t.lines[0]), 1) {
 		identifier.candidates[0].line = 0
@@ -25,15 +24,13 @@ func (identifier *Identifier) match() {
 	}
 	limit, kept := identifier.rememberFor(), identifier.newerThanLast()
 	t.lines = slices.DeleteFunc(t.lines, func(l line) bool { return identifier.clock-l.seen > limit && (l.id != kept || l.seen < 0) })
-	remembered, continued := len(t.lines) > 0, false
 	for c, l := identifier.bestPair(); c != nil; c, l = identifier.bestPair() { // there are seldom more than two
-		c.line, continued = l, true
+		c.line = l
 	}
 	identifier.improvePairs()
 	for ci := range identifier.candidates {
 		if c := &identifier.candidates[ci]; c.line < 0 {
 			identifier.beginLine(c)
-			identifier.line(c).renewed = remembered && !continued
 		}
 	}
 }
@@ -179,7 +176,7 @@ const (
 func (identifier *Identifier) cost(c *candidate, l *line) float64 {
 	sample := identifier.sample(c)
 	start := sample.Instance.Start
-	if c.present && (l.wasContradicted() && run.Distance(l.start, start) > int64(run.Cut) || identifier.isReplaced(&l.core, start)) || l.isBeforePod(identifier.podLine) {
+	if c.present && (l.wasContradicted() && run.Distance(l.start, start) > int64(run.Cut) || identifier.isReplaced(&l.core, start)) {
 		return math.Inf(1)
 	}
 	cost := identifier.lineCost(l, sample)
@@ -189,7 +186,7 @@ func (identifier *Identifier) cost(c *candidate, l *line) float64 {
 	return cost
 }
 
-// lineCost is the cost without what the API server reports and the pod's own counter show.
+// lineCost is the cost without what the API server reports.
 func (identifier *Identifier) lineCost(l *line, sample *metric.Sample) float64 {
 	in := &sample.Instance
 	sameGroup := l.inode != 0 && in.Inode != 0

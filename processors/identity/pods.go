@@ -48,22 +48,6 @@ func (identifier *Identifier) rememberOldPod(i int32, old, winner metric.PodUID)
 	identifier.hasOldPods = true
 }
 
-// lineOfPod returns the line that was chosen last for the pod of container sample i; nil if there is
-// none.
-func (identifier *Identifier) lineOfPod(i int32) *core {
-	k := identifier.podTrack(identifier.batch, i)
-	switch {
-	case k < 0 || identifier.batch.Samples[i].Entity.Kind != metric.Container:
-		return nil
-	case identifier.tracks[k].full == nil:
-		return &identifier.tracks[k].core
-	}
-	if l := identifier.tracks[k].full.chosenLine(); l != nil {
-		return &l.core
-	}
-	return nil
-}
-
 // newerThanLast returns the number of the line to which a line of the subject, a container, lost by
 // its start, while the pod's own counters show that both pods are there still: the older one's
 // container does not become the living one when the newer one's was missing for long. 0 if there is
@@ -82,12 +66,6 @@ func (identifier *Identifier) newerThanLast() uint32 {
 		return identifier.t.lines[i].lostTo
 	}
 	return 0
-}
-
-// isBeforePod reports whether a container's line was last reported before its pod was made again.
-// The pod's own counter shows that: none of the pod's lines went on.
-func (l *line) isBeforePod(pod *core) bool {
-	return pod != nil && pod.renewed && l.answer < pod.first
 }
 
 // judgePart rejects a device, interface or volume if the instance it belongs to is rejected.

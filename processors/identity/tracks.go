@@ -68,7 +68,6 @@ type core struct {
 	origin    metric.StartOrigin
 	born      bool // its counter shows that it began after the previous answer
 	podKnown  bool // the API server knew its pod in an earlier round
-	renewed   bool // when it began, its entity had other lines, and none of them went on
 }
 
 // lineOf returns a new line that begins with sample.

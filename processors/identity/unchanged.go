@@ -41,8 +41,8 @@ func (identifier *Identifier) judgeUnchanged(i int) bool {
 	return true
 }
 
-// isPlain reports whether sample i continues the only line of its entity, was read, and neither its pod
-// nor a second read shows anything new of it.
+// isPlain reports whether sample i continues the only line of its entity, was read, and no second
+// read shows anything new of it.
 func (identifier *Identifier) isPlain(i int, e *entry) bool {
 	sample := &identifier.batch.Samples[i]
 	if e.full != nil || e.id == 0 || sample.Instance.Path != "" || identifier.batch.CrossCheck != nil || identifier.hasOldPods && sample.Entity.Kind == metric.Container {
@@ -50,9 +50,6 @@ func (identifier *Identifier) isPlain(i int, e *entry) bool {
 	}
 	cpu, reported := sample.Values.Get(metric.CPUUsage)
 	if !reported || cpu <= 0 || sample.Reasons[metric.CPU] == metric.NoData || reportTime(sample) < e.time {
-		return false
-	}
-	if pod := identifier.lineOfPod(int32(i)); pod != nil && pod.renewed && pod.first == identifier.answers {
 		return false
 	}
 	return !math.IsInf(identifier.coreCost(&e.core, sample, false, identifier.drift), 1)
