@@ -19,11 +19,7 @@ func (identifier *Identifier) applyCrossCheck() {
 	}
 	for ci := range identifier.candidates {
 		c := &identifier.candidates[ci]
-		w := identifier.crossCheckOf(c.sample)
-		if w == nil {
-			w = identifier.onlyCrossCheckOf(ci)
-		}
-		if w != nil {
+		if w := identifier.crossCheckOf(c.sample); w != nil {
 			identifier.giveName(c, w)
 		}
 	}
@@ -117,47 +113,6 @@ func (identifier *Identifier) crossCheckOf(i int32) *metric.Instance {
 		return nil
 	}
 	return &b.CrossCheck.Samples[found].Instance
-}
-
-// onlyCrossCheckOf returns the instance that the second read reports for candidate ci, if there
-// are two candidates and two instances, and the counters allow only one assignment of them.
-func (identifier *Identifier) onlyCrossCheckOf(ci int) *metric.Instance {
-	if len(identifier.candidates) != 2 || identifier.limits.Cores <= 0 || identifier.drift {
-		return nil
-	}
-	mine, other := identifier.sample(&identifier.candidates[ci]), identifier.sample(&identifier.candidates[1-ci])
-	var second []*metric.Sample
-	for wi := range identifier.batch.CrossCheck.Samples {
-		if w := &identifier.batch.CrossCheck.Samples[wi]; w.Entity == mine.Entity && w.Instance.UID != "" {
-			second = append(second, w)
-		}
-	}
-	if len(second) != 2 {
-		return nil
-	}
-	straight := identifier.canBecome(mine, second[0]) && identifier.canBecome(other, second[1])
-	crossed := identifier.canBecome(mine, second[1]) && identifier.canBecome(other, second[0])
-	switch {
-	case straight == crossed:
-		return nil
-	case straight:
-		return &second[0].Instance
-	default:
-		return &second[1].Instance
-	}
-}
-
-// canBecome reports whether a sample and one of the second read, which is cut to the second, may
-// have one counter: between the two it did not fall, and did not grow faster than the node's
-// cores allow.
-func (identifier *Identifier) canBecome(sample, w *metric.Sample) bool {
-	if isUnread(sample) || isUnread(w) {
-		return false
-	}
-	x, _ := sample.Values.Get(metric.CPUUsage)
-	y, _ := w.Values.Get(metric.CPUUsage)
-	least, most := float64(reportTime(w)-reportTime(sample)), float64(reportTime(w)-reportTime(sample)+int64(time.Second))
-	return y-x <= max(0, identifier.limits.Cores*most) && x-y <= max(0, -identifier.limits.Cores*least)
 }
 
 // otherIsAsNear reports whether a candidate other than but is about as near to the second read
