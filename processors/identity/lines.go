@@ -255,8 +255,7 @@ func (identifier *Identifier) counterCost(l *core, sample *metric.Sample, cpu, h
 // starts are far apart.
 func (identifier *Identifier) startedLater(l *core, sample *metric.Sample, cpu float64) bool {
 	start, at := sample.Instance.Start, reportTime(sample)
-	wrong := identifier.batch.NodeTime != 0 && start-at > int64(run.Cut+identifier.batch.Resolution) && cpu >= l.cpu // the clock did not step
-	if start == 0 || start == l.start || wrong || identifier.exceedsCores(cpu, start, l.time, at) {
+	if start == 0 || start == l.start || identifier.isWrongStart(l, start, at, cpu) {
 		return false
 	}
 	later := l.start != 0 && start-l.start > int64(run.Jitter)
@@ -273,11 +272,15 @@ func (identifier *Identifier) startedLater(l *core, sample *metric.Sample, cpu f
 	return later && l.container != "" && start-l.start > int64(run.Far)
 }
 
-// exceedsCores reports whether a counter is larger than the cores allow since start; since the
-// previous report if the start lies after its own reading and is therefore wrong.
-func (identifier *Identifier) exceedsCores(cpu float64, start, last, at int64) bool {
+// isWrongStart reports whether a start cannot be that of a counter. It lies after its own reading,
+// although the clock did not step and the line's counter goes on; or the cores do not allow the counter
+// since. A start after its own reading allows it since the line's last report.
+func (identifier *Identifier) isWrongStart(l *core, start, at int64, cpu float64) bool {
+	if identifier.batch.NodeTime != 0 && start-at > int64(run.Cut+identifier.batch.Resolution) && cpu >= l.cpu {
+		return true
+	}
 	if start > at {
-		start = last
+		start = l.time
 	}
 	return run.CoresAllow(cpu, identifier.limits.Cores, at+int64(identifier.limits.Resolution)).EndsBefore(start)
 }

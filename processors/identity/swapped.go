@@ -90,7 +90,7 @@ func (identifier *Identifier) startOwnLine(c *candidate) {
 // may become faster or slower. The line of x is an old one. That of y may be new.
 func (identifier *Identifier) couldBeSwapped(x, y *candidate) bool {
 	sx, sy, lx, ly := identifier.sample(x), identifier.sample(y), identifier.line(x), identifier.line(y)
-	if lx.cpu < 0 && (ly.isNew() || ly.cpu < 0) && !isSameReading(sx, sy) {
+	if lx.cpu < 0 && ly.cpu < 0 && !isSameReading(sx, sy) {
 		return isNameless(sx) && isNameless(sy) && !(isUnread(sx) && isUnread(sy)) // nothing shows which line belongs to which sample
 	}
 	right, ok := identifier.couldContinue(lx, sx)
