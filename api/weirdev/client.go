@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/weir-metrics/weir/internal/humanize"
 )
@@ -21,8 +22,11 @@ type Client struct {
 }
 
 // NewClient returns a client of the weir with the root URL base, which may have a path (of a
-// proxy). A nil client means http.DefaultClient.
+// proxy). HOST:PORT is short for http://HOST:PORT. A nil client means http.DefaultClient.
 func NewClient(base string, client *http.Client) (*Client, error) {
+	if !strings.Contains(base, "://") {
+		base = "http://" + base
+	}
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("server address %q is not a URL: write it as http://HOST:PORT", humanize.URL(base))

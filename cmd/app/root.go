@@ -68,6 +68,7 @@ pod of a cluster, "weir server" serves what kubectl top and autoscalers read.`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
+	root.SetHelpCommand(cli.NewHelp())
 	root.AddCommand(newRun(), newServer(getenv), newAgent(getenv), version.NewCommand())
 	root.AddCommand(newClientCommands(getenv, local)...)
 	check := checkcmd.NewCommand()

@@ -30,6 +30,7 @@ kubeconfig. --server names another.`,
 	where.AddServerFlag(root.PersistentFlags())
 	where.AddClusterFlags(root.PersistentFlags())
 	commands := client.New(&where, &where, program)
+	root.SetHelpCommand(cli.NewHelp())
 	root.AddCommand(
 		commands.Top, commands.Explain, commands.Resize, commands.Doctor,
 		cli.Group("autoscaler", "Show what an autoscaler's manifest would do", "", commands.Evaluate),

@@ -83,11 +83,24 @@ func isUsage(err error) bool {
 // Usage marks err as an error in the way the command was called. Main then refers to the help.
 func Usage(err error) error { return usererror.Usage(err) }
 
+// forms are how the values of flags are written, by pflag's types.
+var forms = map[string]string{
+	"duration": "write a duration with its unit, such as 30s, 5m or 1h30m",
+	"int":      "write a whole number", "int32": "write a whole number", "int64": "write a whole number",
+	"float64": "write a number, such as 0.5",
+	"bool":    "write true or false",
+}
+
 // flagError adds the most similar flag to the error about an unknown one.
 func flagError(cmd *cobra.Command, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
 		var invalid *pflag.InvalidValueError
+		if errors.As(err, &invalid) {
+			if form := forms[invalid.GetFlag().Value.Type()]; form != "" {
+				return Usage(fmt.Errorf("invalid argument %q for \"--%s\" flag: %s", invalid.GetValue(), invalid.GetFlag().Name, form))
+			}
+		}
 		if errors.As(err, &invalid) && strings.Contains(invalid.GetValue(), "://") {
 			err = fmt.Errorf("invalid argument %q for \"--%s\" flag: %w", humanize.URL(invalid.GetValue()), invalid.GetFlag().Name, errors.Unwrap(invalid))
 		}
@@ -131,6 +144,24 @@ func Subcommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return OneOf("the command after "+cmd.CommandPath(), args[0], names...)
+}
+
+// NewHelp returns the command help. It refuses what is not a command or a topic.
+func NewHelp() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Help about a command or a topic",
+		RunE: func(help *cobra.Command, args []string) error {
+			cmd, rest, err := help.Root().Find(args)
+			if err == nil && cmd.HasSubCommands() {
+				err = Subcommand(cmd, rest)
+			}
+			if err != nil {
+				return err
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		},
+	}
 }
 
 // NoArgs is the Args function of a command without arguments. Its error has a hint for the user.

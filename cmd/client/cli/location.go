@@ -79,7 +79,7 @@ func (l *Location) Namespace() (string, error) {
 func (l *Location) Cluster() (kubernetes.Interface, error) {
 	config, err := l.config().ClientConfig()
 	if err != nil {
-		return nil, noCluster(err, "Name a kubeconfig with --kubeconfig=FILE: pods are read and changed there.")
+		return nil, noCluster(err, "Name a kubeconfig with --kubeconfig=FILE: this command also uses the API server, with your rights.")
 	}
 	return kubernetes.NewForConfig(config)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weir-metrics/weir/api/usage"
@@ -49,6 +50,9 @@ func (a *asking) containerRef(args []string) (metric.PodRef, string, error) {
 		return metric.PodRef{}, "", cli.Usage(errors.New("a name cannot be empty"))
 	}
 	namespace, pod, err := cli.ParseRef(text[:cut], a.namespace, a.Namespace)
+	if len(args) == 1 && namespace == "" && strings.Count(text, "/") == 1 { // it can be NAMESPACE/POD, too
+		err = cli.Usage(fmt.Errorf("%q has no container: write NAMESPACE/POD/NAME, or POD NAME with -n; explain pod explains all of a pod", text))
+	}
 	return metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(pod)}, text[cut+1:], err
 }
 
@@ -63,6 +67,10 @@ func suggestPods(ctx context.Context, w Asker, ref metric.PodRef, err error) err
 		return cli.Hintf(err, "There is %s.", humanize.List(others, mostOthers))
 	}
 	names, _ := cli.ListNames(ctx, w, usage.Pods, usage.Query{Namespace: string(ref.Namespace)}, podName)
+	longer := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, string(ref.Name)+"-") })
+	if len(longer) > 0 { // the name of a workload
+		return cli.Hintf(err, "Pods in %s whose names begin with it: %s.", ref.Namespace, humanize.List(longer, mostOthers))
+	}
 	if near, ok := cli.Closest(string(ref.Name), names); ok {
 		return cli.Hintf(err, "Did you mean %s/%s?", ref.Namespace, near)
 	}

@@ -1,9 +1,12 @@
 package explaincmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,10 +18,13 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// kindAliases are kubectl's short and plural names of the kinds of workloads.
-var kindAliases = map[string]string{
-	"deploy": "deployment", "deployments": "deployment", "sts": "statefulset", "statefulsets": "statefulset",
-	"ds": "daemonset", "daemonsets": "daemonset", "rs": "replicaset", "replicasets": "replicaset", "jobs": "job",
+// kindNames are the kinds of workloads that Kubernetes has, by each name that kubectl takes for them.
+var kindNames = map[string]string{
+	"deployment": "deployment", "deployments": "deployment", "deploy": "deployment",
+	"statefulset": "statefulset", "statefulsets": "statefulset", "sts": "statefulset",
+	"daemonset": "daemonset", "daemonsets": "daemonset", "ds": "daemonset",
+	"replicaset": "replicaset", "replicasets": "replicaset", "rs": "replicaset",
+	"job": "job", "jobs": "job",
 }
 
 // workloadAnswer is a report on a workload, with the decisions about it.
@@ -37,14 +43,14 @@ type workloadDecision struct {
 func (a *asking) workload() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "workload NAMESPACE/KIND/NAME",
-		Aliases: []string{"workloads"},
+		Aliases: append([]string{"workloads"}, kinds()...),
 		Short:   "Explain the pods of a Deployment, StatefulSet or other workload, and its autoscalers",
 		Long: `Say what the pods of a workload use together, which of them have no numbers and why, and
 what its autoscalers decide: HorizontalPodAutoscalers, and weir's own Autoscalers. A
 ReplicaSet of a Deployment counts as the Deployment.`,
-		Example: a.examples("workload shop/deployment/web", "workload deployment/web -n shop -o json"),
+		Example: a.examples("workload shop/deployment/web", "deployment shop/web", "workload deployment/web -n shop -o json"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, ref, err := a.workloadRef(args)
+			namespace, ref, err := a.workloadRef(cmd.CalledAs(), args)
 			if err != nil {
 				return err
 			}
@@ -78,25 +84,36 @@ ReplicaSet of a Deployment counts as the Deployment.`,
 	return cmd
 }
 
+// kinds returns the kinds of workloads, with kubectl's other names for them.
+func kinds() []string {
+	return slices.Sorted(maps.Keys(kindNames))
+}
+
 // workloadRef parses NAMESPACE/KIND/NAME, or KIND/NAME with the namespace of the flag or the kubeconfig.
-func (a *asking) workloadRef(args []string) (metric.Namespace, explainapi.Workload, error) {
+// If the command was called as a kind, it parses NAMESPACE/NAME or NAME.
+func (a *asking) workloadRef(calledAs string, args []string) (metric.Namespace, explainapi.Workload, error) {
 	text, err := one("workload", args)
 	if err != nil {
 		return "", explainapi.Workload{}, err
 	}
 	parts := strings.Split(text, "/")
+	if kindNames[calledAs] != "" {
+		parts = slices.Insert(parts, len(parts)-1, calledAs)
+	}
 	if len(parts) < 2 || len(parts) > 3 {
 		return "", explainapi.Workload{}, cli.Usage(fmt.Errorf("%q is not a workload: write NAMESPACE/KIND/NAME, or KIND/NAME with -n", text))
 	}
 	kind, name := strings.ToLower(parts[len(parts)-2]), parts[len(parts)-1]
-	if full := kindAliases[kind]; full != "" {
-		kind = full
-	}
+	full, known := kindNames[kind]
+	kind = cmp.Or(full, kind)
 	switch {
 	case kind == "":
 		return "", explainapi.Workload{}, cli.Usage(errors.New("a kind cannot be empty"))
 	case len(parts) == 2 && a.namespace == "" && a.Namespace == nil:
-		return "", explainapi.Workload{}, cli.Usage(fmt.Errorf("in which namespace is %s? Write NAMESPACE/%[1]s, or add -n NAMESPACE", text))
+		if !known { // it can be NAMESPACE/NAME, too
+			return "", explainapi.Workload{}, cli.Usage(fmt.Errorf("%q has no kind or no namespace: write NAMESPACE/KIND/NAME, such as %s/deployment/%s", text, parts[0], name))
+		}
+		return "", explainapi.Workload{}, cli.Usage(fmt.Errorf("in which namespace is %s? Write NAMESPACE/%[1]s, or add -n NAMESPACE", strings.Join(parts, "/")))
 	}
 	namespace, name, err := cli.ParseRef(strings.Join(append(parts[:len(parts)-2:len(parts)-2], name), "/"), a.namespace, a.Namespace)
 	return metric.Namespace(namespace), explainapi.Workload{Kind: kind, Name: name}, err
