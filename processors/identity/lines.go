@@ -262,8 +262,6 @@ func (identifier *Identifier) startedLater(l *core, sample *metric.Sample, cpu f
 	switch {
 	case l.cpu < 0: // l.time is unknown
 		return later
-	case l.start > l.time && start > l.time: // the clock was put back since the line began
-		return distance(start, l.start) > int64(run.Jitter)
 	case start > l.time:
 		return later || at >= l.time
 	case start > l.time-int64(identifier.batch.Resolution), cpu > 0 && cpu < l.cpu && at > l.time:
