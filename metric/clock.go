@@ -23,18 +23,6 @@ type NodeClock struct {
 // Unix epoch.
 func (c *NodeClock) Latest(t time.Time) int64 { return t.UnixNano() + int64(c.MaxAhead) }
 
-// WasReadBefore reports whether a reading was taken before something began that the API server
-// reports. Both times are by the node's clock. A beginning in the future of that clock shows that
-// the clock was put back since. slack is by how much the times may differ otherwise, and now is by
-// our clock.
-func (c *NodeClock) WasReadBefore(readAt int64, began, now time.Time, slack time.Duration) bool {
-	return readAt != 0 && !began.IsZero() && began.UnixNano() <= c.Latest(now) && readAt < began.Add(-slack).UnixNano()
-}
-
-// IsWholeSecond reports whether a time in nanoseconds is cut to a whole second, as the times of the
-// API server are. Two such times of one clock order strictly.
-func IsWholeSecond(at int64) bool { return at%int64(time.Second) == 0 }
-
 // A clock that is adjusted without a step may gain or lose one part in driftPart, twice what
 // kernels do, and driftLeast for jitter.
 const (

@@ -77,13 +77,6 @@ type PodRef struct {
 // String returns "namespace/name".
 func (r PodRef) String() string { return string(r.Namespace) + "/" + string(r.Name) }
 
-// ContainerRef names a container by the UID of its pod. A container's name is unique only
-// within one pod, and the UID distinguishes pods of the same name.
-type ContainerRef struct {
-	UID  PodUID
-	Name string
-}
-
 // PodRef returns the pod that e is or belongs to. It is the zero PodRef for a
 // node, system container, namespace or cluster.
 func (e Entity) PodRef() PodRef { return PodRef{e.Namespace, e.Pod} }

@@ -1,9 +1,6 @@
 package metric
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // Layer orders reasons from the outermost cause to the innermost. It is one step of the order in
 // explain/README.md, which decides between several reasons.
@@ -224,10 +221,6 @@ type Verdict struct {
 	Reason   Reason
 	Evidence Evidence
 }
-
-// FactsLag returns how late the API server's word may be, for a source that is read at this
-// interval. What it should report of an instance that began within this time may still be to come.
-func FactsLag(interval time.Duration) time.Duration { return max(interval, time.Minute) }
 
 // ReadError is why a source could not be read. Numbers that are missing for it have its Reason.
 type ReadError struct {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/run"
 )
 
 // forgetAfter is how long rate remembers an entity that is not reported, if nothing reports that
@@ -299,9 +300,11 @@ func (ca *Calculator) wasReadBefore(t *track, c *cluster.Container, b *metric.Ba
 	if t.instance.ID != "" || t.groups[metric.CPU].received {
 		return false
 	}
-	slack := time.Second + b.Resolution
-	began := t.instance.Start != 0 && c.StartedAt.Sub(t.instance.StartTime()).Abs() <= slack || t.beganSince(c.EndedAt())
-	return !began && ca.node.WasReadBefore(t.lastTime(), c.StartedAt, ca.now, slack)
+	present := run.Record{State: run.Running, Start: c.StartedAt}
+	if present.IsPresent("", t.instance.Start, b.Resolution) || t.beganSince(c.EndedAt()) {
+		return false
+	}
+	return run.ReadBefore(t.lastTime(), c.StartedAt, &run.Limits{Resolution: b.Resolution, Now: ca.node.Latest(ca.now)})
 }
 
 // endsBefore reports whether the stored CPU readings are all from before the start of run, or

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/run"
 )
 
 // fromStart measures the CPU of a young instance from its start, when its counter was 0. It
@@ -44,7 +45,7 @@ func startsAfterReading(i *metric.Instance, at int64, b *metric.Batch) bool {
 
 // leastLife returns how long an instance must have lived to be measured from its start.
 func (ca *Calculator) leastLife(i *metric.Instance, b *metric.Batch) time.Duration {
-	if metric.IsWholeSecond(i.Start) {
+	if run.IsCut(i.Start) {
 		// Sample times may be finer, as in /metrics/cadvisor.
 		return ca.options.CoarseWindow
 	}
@@ -71,7 +72,7 @@ func steady(last, in *metric.Instance, sample *metric.Sample) bool {
 // cut to seconds are often equal by chance, so a cut start is not used while this node's starts
 // move.
 func (ca *Calculator) repeated(t *track, i *metric.Instance, b *metric.Batch) bool {
-	return t.steady && (!metric.IsWholeSecond(i.Start) || !ca.startsMove(b))
+	return t.steady && (!run.IsCut(i.Start) || !ca.startsMove(b))
 }
 
 // startsAfterRun reports whether the container's present run by the API server began before sample's
@@ -96,7 +97,7 @@ func (ca *Calculator) confirmed(pod *cluster.Pod, sample *metric.Sample, b *metr
 		return false
 	}
 	apart := f.StartedAt.Sub(sample.Instance.StartTime()).Abs()
-	if metric.IsWholeSecond(sample.Instance.Start) {
+	if run.IsCut(sample.Instance.Start) {
 		return apart == 0
 	}
 	return apart <= time.Second+b.Resolution && !ca.startsMove(b)
