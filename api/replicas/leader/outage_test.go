@@ -23,9 +23,6 @@ import (
 	"github.com/weir-metrics/weir/cluster/access"
 )
 
-// path is where an API server has the Leases of a namespace.
-const path = "/apis/coordination.k8s.io/v1/namespaces/weir-system/leases"
-
 // leaseServer is an API server with one Lease, over TLS and both versions of HTTP.
 type leaseServer struct {
 	mu       sync.Mutex
