@@ -91,6 +91,16 @@ func (ca *Calculator) timeIsSure(sr *series, at int64, b *metric.Batch) bool {
 	return !first || age <= stepLimit
 }
 
+// age returns how old a reading is by its node's clock as it is set now. It is 0 if that is not known:
+// the node does not report its time, its clock stepped lately, or the reading's time is that of its
+// arrival.
+func (ca *Calculator) age(at int64, received bool, b *metric.Batch) time.Duration {
+	if received || b.NodeTime == 0 || ca.steppedLately() {
+		return 0
+	}
+	return max(time.Duration(b.NodeTime-at), 0)
+}
+
 // isSinceStep reports whether a reading is certainly from after the last step of the node's
 // clock. age is how old it is by the clock as it is set now.
 //

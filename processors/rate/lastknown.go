@@ -80,6 +80,9 @@ func (ca *Calculator) repeatLastKnown(t *track, facts *cluster.Facts, sample *me
 			if reason == metric.Unjudged {
 				reason = metric.FirstSample
 			}
+			if reason == metric.FirstSample && ca.clock-last.since() > max(2*b.Interval, stepLimit) {
+				reason = metric.Stale // a second reading was due, and the node sent the first one again
+			}
 			ca.rejectGroup(sample, g, reason, b, t)
 		}
 	}

@@ -151,6 +151,9 @@ func (ca *Calculator) followInstance(t *track, pod *cluster.Pod, sample *metric.
 	for g, at := range sample.Times {
 		if at != 0 && at != t.groups[g].time && sample.Reasons[g] != metric.NoData {
 			t.groups[g].read = ca.clock
+			if t.isNew {
+				t.groups[g].read -= ca.age(at, sample.Received&(1<<g) != 0, b)
+			}
 		}
 	}
 	if uid := sample.Instance.UID; pod != nil && uid != "" && !pod.HasUID(uid) {
@@ -239,6 +242,10 @@ func (ca *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, p
 		reason := metric.FirstSample // it only came late
 		if sr.stepped || b.NodeTime != 0 && at > b.NodeTime {
 			reason = metric.ClockStep
+		}
+		if reason == metric.FirstSample && ca.age(at, received, b) > ca.lastKnownFor(b) {
+			ca.rejectGroup(sample, g, metric.Stale, b, t) // it was old before it was first read
+			return
 		}
 		if lately && sr.unsure {
 			due = max(due, ca.stepped+ca.oldestReading()-ca.clock)
