@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,12 +20,14 @@ import (
 // The numbers of the first are served, and the second has a reason.
 func TestServerReadsKubelets(t *testing.T) {
 	payload := capture.Read(t, "01-steady/00/resource.prom")
+	taken := newestReading(t, payload)
 	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/metrics/resource" {
 			http.NotFound(w, r)
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		w.Header().Set("Date", taken.UTC().Format(http.TimeFormat)) // a reading of today's clock would be stale
 		w.Write(payload)
 	}))
 	t.Cleanup(answers.Close)
@@ -60,4 +63,21 @@ func TestServerReadsKubelets(t *testing.T) {
 			t.Errorf("%s/%s/%s has neither CPU nor a reason", it.Namespace, it.Pod, it.Container)
 		}
 	}
+}
+
+// newestReading returns the newest time of the samples of a payload.
+func newestReading(t *testing.T, payload []byte) time.Time {
+	t.Helper()
+	var newest int64
+	for line := range strings.Lines(string(payload)) {
+		if fields := strings.Fields(line); len(fields) > 2 && !strings.HasPrefix(line, "#") {
+			if at, err := strconv.ParseInt(fields[len(fields)-1], 10, 64); err == nil {
+				newest = max(newest, at)
+			}
+		}
+	}
+	if newest == 0 {
+		t.Fatal("the payload has no times")
+	}
+	return time.UnixMilli(newest)
 }

@@ -92,6 +92,7 @@ var Elsewhere = []struct{ Fault, Promise, Test string }{
 	{"the receiver of remote write is killed", "It has every sample when it is back.", "`test/local` TestOutage"},
 	{"weir is killed twice while the receiver of remote write is away, with the option [`wal`](prometheus.md#if-weir-is-killed)", "When both are back, the receiver has every sample that waited, with its time and value.", "`test/local` TestKilledTwice"},
 	{"the disk of the write-ahead log of remote write or OTLP is full, or its files are torn", "Samples wait in memory, and are counted. No other request is lost.", "`sinks/push` TestFullDisk, TestWALThatCannotBeWritten, TestDamagedWAL"},
+	{"the API server of two replicas hangs, swallows what is sent, or cuts connections, for one of them or both (shortened Lease)", "A request for the Lease waits at most half of the time in which a leader renews. The other replica leads after the Lease; after the outage one leads within the Lease.", "`api/replicas/leader` TestOutage"},
 	{"the API server is away from replicas that send by remote write or OTLP", "The last leader goes on to send, and no replica acts.", "`cmd/app` TestLastLeaderSends"},
 	{"weir is ended while a round is on its way to remote write or OTLP", "The round is sent, or in the write-ahead log.", "`cmd/app` TestLastRoundIsKept"},
 	{"an account without rights stalls hundreds of requests", "Other callers and health checks are answered.", "`api/server` TestStalledCallers"},
