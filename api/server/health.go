@@ -16,7 +16,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/restclient" // counts the requests to the API server
 )
 
-// HealthCheck is one condition of /readyz or /livez.
+// HealthCheck is one condition of readiness or liveness.
 type HealthCheck struct {
 	// Name is one word: "nodes".
 	Name string
@@ -34,12 +34,12 @@ func (c HealthCheck) checker() healthz.HealthChecker {
 	})
 }
 
-// showReasons adds to the answer of a failing /readyz or /livez what the checks wait for. The library's
-// handler withholds the reason, because it does not know what it contains. Ours are written for
-// whoever asks why a pod does not become ready.
-func showReasons(next http.Handler, checks []HealthCheck) http.Handler {
+// showReasons adds to the answer of a failing health endpoint what the checks wait for. The
+// library's handler withholds the reason, because it does not know what it contains. Ours are
+// written for whoever asks why a pod does not become ready.
+func showReasons(next http.Handler, endpoint string, checks []HealthCheck) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/readyz" && r.URL.Path != "/livez" || len(checks) == 0 {
+		if r.URL.Path != endpoint || len(checks) == 0 {
 			next.ServeHTTP(w, r)
 			return
 		}

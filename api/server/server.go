@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -45,9 +44,9 @@ type Config struct {
 	Version version.Info
 	// Ready are the conditions of /readyz, in addition to the server's own.
 	Ready []HealthCheck
-	// Live are the conditions of /livez, in addition to the server's own. Kubernetes restarts a
-	// container for which one fails.
-	Live []HealthCheck
+	// Alive are the conditions of /livez and /healthz, in addition to the server's own. Kubernetes
+	// restarts a container for which one fails.
+	Alive []HealthCheck
 	// Metrics are served at /metrics, together with the library's. It may be nil.
 	Metrics prometheus.Gatherer
 	// Data wraps all handlers that serve measurements, behind authentication and authorization;
@@ -152,11 +151,12 @@ func (s *Server) configure(g *genericapiserver.Config, c Config) {
 	g.HealthzChecks = []healthz.HealthChecker{healthz.PingHealthz}
 	g.LivezChecks = []healthz.HealthChecker{healthz.PingHealthz}
 	g.ReadyzChecks = []healthz.HealthChecker{healthz.PingHealthz}
+	for _, check := range c.Alive {
+		g.AddHealthzChecks(check.checker())
+		g.AddLivezChecks(check.checker())
+	}
 	for _, check := range c.Ready {
 		g.AddReadyzChecks(check.checker())
-	}
-	for _, check := range c.Live {
-		g.LivezChecks = append(g.LivezChecks, check.checker())
 	}
 	g.BuildHandlerChainFunc = func(api http.Handler, g *genericapiserver.Config) http.Handler {
 		h := s.routes.serveMatched(api)
@@ -164,7 +164,9 @@ func (s *Server) configure(g *genericapiserver.Config, c Config) {
 			h = wrapData(c.Data, h)
 		}
 		h = newCallerLimits(s.opts.MaxRequests, g.LongRunningFunc).apply(h)
-		h = showReasons(h, slices.Concat(c.Ready, c.Live))
+		h = showReasons(h, "/readyz", c.Ready)
+		h = showReasons(h, "/livez", c.Alive)
+		h = showReasons(h, "/healthz", c.Alive)
 		h = genericapiserver.DefaultBuildHandlerChain(h, g)
 		h = newFailureLimits().apply(h)
 		h = s.routes.matchRoute(h)

@@ -292,10 +292,12 @@ func TestReviewSaysWhatIsMissing(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	c := newCluster(t)
-	var waits atomic.Pointer[[]string]
+	var waits, ills atomic.Pointer[[]string]
 	waits.Store(&[]string{"3 of 20 nodes have no rates yet", "the API server has not answered"})
+	ills.Store(&[]string{})
 	r := start(t, c, func(_ *server.Options, config *server.Config) {
 		config.Ready = []server.HealthCheck{{Name: "nodes", WaitsFor: func() []string { return *waits.Load() }}}
+		config.Alive = []server.HealthCheck{{Name: "rounds", WaitsFor: func() []string { return *ills.Load() }}}
 	}, nil)
 	expect := func(path string, code int, contains ...string) {
 		t.Helper()
@@ -314,6 +316,10 @@ func TestHealth(t *testing.T) {
 	expect("/readyz", 500, "[+]ping ok\n", "[-]nodes: 3 of 20 nodes have no rates yet\n[-]nodes: the API server has not answered\n", "readyz check failed\n")
 	waits.Store(&[]string{})
 	expect("/readyz?verbose", 200, "[+]nodes ok\n", "[+]shutdown ok\n", "readyz check passed\n")
+	ills.Store(&[]string{"no round for 5m"})
+	expect("/livez", 500, "[-]rounds: no round for 5m\n")
+	expect("/healthz", 500, "[-]rounds: no round for 5m\n")
+	expect("/readyz", 200, "ok")
 }
 
 // admin is a user who may get all given paths.

@@ -31,7 +31,7 @@ func (w *weirProcess) openSecureServer(ctx context.Context, h *feature.Host) err
 		Kubeconfig: w.plan.Cluster.Kubeconfig,
 		Version:    kubeversion.Info{GitVersion: v.Version, GitCommit: v.Commit, GoVersion: v.Go, Platform: v.System},
 		Ready:      []server.HealthCheck{w.readyCheck()},
-		Live:       []server.HealthCheck{w.liveCheck()},
+		Alive:      []server.HealthCheck{w.aliveCheck()},
 		Metrics:    h.Registry,
 		Audience:   peer.Audience,
 		Logger:     h.Logr.WithName("server"),
