@@ -11,11 +11,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Limits are what one answer of the API server may take. Without them an API server that hangs, or
-// a collection that somebody filled, would take all of weir along.
+// Limits are the most time and memory that one answer of the API server may take. Without them, an
+// API server that hangs stops weir, and a collection that somebody filled takes its memory.
 type Limits struct {
-	// Silence is the longest time in which nothing of an answer arrives. An open watch may be silent
-	// for longer: client-go asks the connection itself whether it is alive.
+	// Silence is the longest time without a byte of an answer. An open watch may be silent for
+	// longer: client-go checks that its connection is alive.
 	Silence time.Duration
 	// Bytes is the longest body, after decompression. Watches have no limit, because each of their
 	// changes is one object, and the API server limits those to 3 MB.
@@ -29,13 +29,22 @@ var DefaultLimits = Limits{Silence: 30 * time.Second, Bytes: 64 << 20}
 // ErrTooLarge is in the error of an answer that is longer than its limit.
 var ErrTooLarge = errors.New("the answer is too large")
 
-// ErrSilent is in the error of an answer of which nothing arrived for too long.
+// ErrSilent is in the error of a request if no byte of its answer arrived for Limits.Silence.
 var ErrSilent = errors.New("the API server does not answer")
 
-// Limit returns a copy of a configuration whose clients also keep these limits.
+// Limit returns a copy of a configuration. Its clients keep these limits, and those of the original.
 func (l Limits) Limit(kube *rest.Config) *rest.Config {
 	kube = rest.CopyConfig(kube)
 	kube.Wrap(func(next http.RoundTripper) http.RoundTripper { return &limitedTransport{next, l} })
+	return kube
+}
+
+// ListConfig returns a copy of a configuration for a client that lists many objects: answers have at
+// most maxBytes, and are protobuf, which costs both sides much less than JSON.
+func ListConfig(kube *rest.Config, maxBytes int64) *rest.Config {
+	kube = Limits{Silence: DefaultLimits.Silence, Bytes: maxBytes}.Limit(kube)
+	kube.ContentType = "application/vnd.kubernetes.protobuf"
+	kube.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	return kube
 }
 

@@ -50,8 +50,8 @@ func (l *Log) add(e *Event, now time.Time) bool {
 }
 
 // makeRoom drops what is too old, and then the oldest Events of the namespaces with the most, until a
-// tenth of the places is free. A namespace that is flooded so drops its own: each keeps at least its
-// equal share.
+// tenth of the places is free. So a namespace that is flooded loses its own Events, and each namespace
+// keeps at least an equal share.
 func (l *Log) makeRoom(now time.Time) {
 	namespaces := map[string][]*Event{}
 	for _, e := range l.byUID {

@@ -37,8 +37,8 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
-// pageSize is how many Events one LIST returns. A cluster can have a hundred thousand: so few are in
-// memory at a time. Pages whose Events are long have fewer.
+// pageSize is the most Events that one LIST returns. A cluster can have a hundred thousand: so few are
+// in memory at a time. If the Events are long, a page has fewer.
 const pageSize = 500
 
 // maxPage limits a page in bytes. Whoever may create Events in one namespace can make each 1.5 MB
@@ -60,13 +60,9 @@ type Watcher struct {
 	unread  atomic.Value // why Events cannot be read: a string, empty if they can
 }
 
-// NewClient returns a client for a Watcher: each of its answers has at most maxPage bytes. Protobuf
-// takes a fifth of the memory of JSON.
+// NewClient returns a client for a Watcher: each of its answers has at most maxPage bytes.
 func NewClient(kube *rest.Config) (kubernetes.Interface, error) {
-	kube = access.Limits{Silence: access.DefaultLimits.Silence, Bytes: maxPage}.Limit(kube)
-	kube.ContentType = "application/vnd.kubernetes.protobuf"
-	kube.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	return kubernetes.NewForConfig(kube)
+	return kubernetes.NewForConfig(access.ListConfig(kube, maxPage))
 }
 
 // NewWatcher returns a Watcher. Run fills its Log.

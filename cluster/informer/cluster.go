@@ -73,10 +73,7 @@ func New(o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure API client: %w", err)
 	}
-	config = access.Limits{Silence: access.DefaultLimits.Silence, Bytes: maxList}.Limit(config)
-	// Protobuf costs both sides much less than JSON.
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	config = access.ListConfig(config, maxList)
 	config.UserAgent = "weir"
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
