@@ -91,18 +91,26 @@ var forms = map[string]string{
 	"bool":    "write true or false",
 }
 
-// flagError adds the most similar flag to the error about an unknown one.
+// invalidValue returns the error for a value that a flag does not take. A URL is without its secrets.
+func invalidValue(invalid *pflag.InvalidValueError) error {
+	value, flag, reason := invalid.GetValue(), invalid.GetFlag(), errors.Unwrap(invalid)
+	if strings.Contains(value, "://") {
+		value = humanize.URL(value)
+	}
+	if form := forms[flag.Value.Type()]; form != "" {
+		reason = errors.New(form)
+	}
+	return fmt.Errorf("invalid argument %q for \"--%s\" flag: %w", value, flag.Name, reason)
+}
+
+// flagError adds the most similar flag to the error about an unknown one, and the form of its values to
+// the error about a value.
 func flagError(cmd *cobra.Command, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
 		var invalid *pflag.InvalidValueError
 		if errors.As(err, &invalid) {
-			if form := forms[invalid.GetFlag().Value.Type()]; form != "" {
-				return Usage(fmt.Errorf("invalid argument %q for \"--%s\" flag: %s", invalid.GetValue(), invalid.GetFlag().Name, form))
-			}
-		}
-		if errors.As(err, &invalid) && strings.Contains(invalid.GetValue(), "://") {
-			err = fmt.Errorf("invalid argument %q for \"--%s\" flag: %w", humanize.URL(invalid.GetValue()), invalid.GetFlag().Name, errors.Unwrap(invalid))
+			err = invalidValue(invalid)
 		}
 		return Usage(err)
 	}

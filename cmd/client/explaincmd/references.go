@@ -10,6 +10,7 @@ import (
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/internal/usererror"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -50,7 +51,7 @@ func (a *asking) containerRef(args []string) (metric.PodRef, string, error) {
 		return metric.PodRef{}, "", cli.Usage(errors.New("a name cannot be empty"))
 	}
 	namespace, pod, err := cli.ParseRef(text[:cut], a.namespace, a.Namespace)
-	if len(args) == 1 && namespace == "" && strings.Count(text, "/") == 1 { // it can be NAMESPACE/POD, too
+	if usererror.IsUsage(err) && len(args) == 1 && strings.Count(text, "/") == 1 { // it can be NAMESPACE/POD, too
 		err = cli.Usage(fmt.Errorf("%q has no container: write NAMESPACE/POD/NAME, or POD NAME with -n; explain pod explains all of a pod", text))
 	}
 	return metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(pod)}, text[cut+1:], err

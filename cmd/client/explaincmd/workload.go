@@ -43,7 +43,7 @@ type workloadDecision struct {
 func (a *asking) workload() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "workload NAMESPACE/KIND/NAME",
-		Aliases: append([]string{"workloads"}, kinds()...),
+		Aliases: append([]string{"workloads"}, slices.Sorted(maps.Keys(kindNames))...),
 		Short:   "Explain the pods of a Deployment, StatefulSet or other workload, and its autoscalers",
 		Long: `Say what the pods of a workload use together, which of them have no numbers and why, and
 what its autoscalers decide: HorizontalPodAutoscalers, and weir's own Autoscalers. A
@@ -82,11 +82,6 @@ ReplicaSet of a Deployment counts as the Deployment.`,
 	}
 	a.addNamespace(cmd, "namespace, where the name does not begin with one")
 	return cmd
-}
-
-// kinds returns the kinds of workloads, with kubectl's other names for them.
-func kinds() []string {
-	return slices.Sorted(maps.Keys(kindNames))
 }
 
 // workloadRef parses NAMESPACE/KIND/NAME, or KIND/NAME with the namespace of the flag or the kubeconfig.
