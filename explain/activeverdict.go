@@ -146,7 +146,7 @@ func (v *activeVerdict) concernsRest(p *cluster.Pod) bool {
 	return p.Container(v.name) != nil && slices.ContainsFunc(p.Containers, func(c cluster.Container) bool { return c.Required() })
 }
 
-// outdated reports whether the API server has since reported that s is no longer true of p.
+// outdated reports whether what the API server reported of p since contradicts s.
 func (v *activeVerdict) outdated(p *cluster.Pod, read *reading) bool {
 	if v.kind == metric.Node {
 		return false

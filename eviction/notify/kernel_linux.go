@@ -126,8 +126,8 @@ func (k *kernel) polled() (files []unix.PollFd, triggers []StallTrigger) {
 	return files, triggers
 }
 
-// handle reports the notice of a trigger, if it gave one. A trigger whose file is gone would make poll
-// return at once, so it is removed, and the next Update tries to open it again.
+// handle reports a notice if the trigger has one. A file that is gone would make each poll return at
+// once. So its trigger is removed, and the next Update tries to open it again.
 func (k *kernel) handle(at time.Time, t StallTrigger, file unix.PollFd) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -30,7 +30,7 @@ type Option[O any] struct {
 	Alias string
 }
 
-// Field returns an option whose value is parsed into a field.
+// Field returns an option. parse reads its value, and field returns where the result is stored.
 func Field[O, V any](name, help string, field func(*O) *V, parse func(string) (V, error)) Option[O] {
 	return Option[O]{Name: name, Help: help, Set: func(o *O, value string) (err error) {
 		*field(o), err = parse(value)

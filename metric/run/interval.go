@@ -12,7 +12,7 @@ import (
 // overlaps every other one.
 type Interval struct{ Earliest, Latest int64 }
 
-// distantPast is the earliest time of an interval of which only the latest is known.
+// distantPast is Interval.Earliest if only Latest is known.
 const distantPast = math.MinInt64
 
 // Reported returns the interval of a start that a node reports and that is off by at most spread. It
