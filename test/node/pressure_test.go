@@ -113,7 +113,7 @@ func (w *testCluster) testTakeover(t *testing.T, s *shortage, namespace string, 
 	}
 	if at, crossed := c.crossings.of(t, s.kubelet); crossed {
 		// Other processes of this machine may use memory too.
-		t.Logf("the kubelet's threshold was crossed too, %s after weir's", c.after(at))
+		t.Logf("the kubelet's threshold was crossed too, %s after weir's", c.after(at.latest))
 	}
 	w.wroteOnly(t, fmt.Sprintf(by.writes, namespace+"/"+s.victim), began)
 	eventually(t, "weir says what it did", 20*time.Second, func() error {
@@ -316,11 +316,18 @@ func (w *testCluster) meet(t *testing.T, s *shortage, namespace string, threshol
 		c.victim = all[0]
 		return nil
 	})
-	at, ok := c.crossings.of(t, threshold)
-	if !ok || c.victim.target.Before(at) {
-		t.Errorf("%s was evicted at %v, before %d were crossed", c.victim.pod, c.victim.target, threshold)
+	var crossed crossing
+	eventually(t, "the shortage is seen", 5*time.Second, func() error {
+		var ok bool
+		if crossed, ok = c.crossings.of(t, threshold); !ok {
+			return fmt.Errorf("%s was evicted, with %d left at the least", c.victim.pod, c.crossings.lowest())
+		}
+		return nil
+	})
+	if c.victim.target.Before(crossed.earliest) {
+		t.Errorf("%s was evicted at %v, and %d were crossed after %v", c.victim.pod, c.victim.target, threshold, crossed.earliest)
 	}
-	c.crossed = at
+	c.crossed = crossed.latest
 	return c
 }
 

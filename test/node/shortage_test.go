@@ -229,34 +229,47 @@ func (s *shortage) press(ctx context.Context, filler *corev1.Pod, taken *int64, 
 	}
 }
 
-// crossings has, for each threshold, the time at which the available amount was
-// first seen below it.
+// crossings has, for each threshold, when the available amount fell below it.
 type crossings struct {
 	mu    sync.Mutex
-	first map[int64]time.Time
+	first map[int64]crossing
+	above map[int64]time.Time // when the last reading above began
 	least int64
 	err   error
+}
+
+// crossing is between the begin of the last reading above a threshold and the end of
+// the first reading below. On the virtual node a reading may take longer than weir
+// needs to evict.
+type crossing struct {
+	earliest, latest time.Time
 }
 
 // watch reads the available amount several hundred times a second until the end
 // of the test.
 func (s *shortage) watch(t *testing.T, thresholds ...int64) *crossings {
-	c := &crossings{first: map[int64]time.Time{}, least: 1 << 62}
+	c := &crossings{first: map[int64]crossing{}, above: map[int64]time.Time{}, least: 1 << 62}
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		tick := time.NewTicker(3 * time.Millisecond * slowness)
 		defer tick.Stop()
 		for t.Context().Err() == nil {
+			began := time.Now()
 			available, err := s.available()
-			now := time.Now()
+			ended := time.Now()
 			c.mu.Lock()
 			if err != nil {
 				c.err = err
 			} else {
 				c.least = min(c.least, available)
 				for _, threshold := range thresholds {
-					if _, ok := c.first[threshold]; !ok && available < threshold {
-						c.first[threshold] = now
+					if _, ok := c.first[threshold]; ok {
+						continue
+					}
+					if available >= threshold {
+						c.above[threshold] = began
+					} else {
+						c.first[threshold] = crossing{earliest: c.above[threshold], latest: ended}
 					}
 				}
 			}
@@ -272,7 +285,7 @@ func (s *shortage) watch(t *testing.T, thresholds ...int64) *crossings {
 }
 
 // of returns when a threshold was crossed, and whether it was.
-func (c *crossings) of(t *testing.T, threshold int64) (at time.Time, ok bool) {
+func (c *crossings) of(t *testing.T, threshold int64) (at crossing, ok bool) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
