@@ -78,3 +78,10 @@ func Distance(a, b int64) int64 {
 
 // apart returns how far two times are apart, in nanoseconds.
 func apart(a, b int64) int64 { return max(a-b, b-a) }
+
+// IsAfterReading reports whether a start lies after a reading of its own counter, by more than times
+// are cut. Then the start is not that of the counter: the node's clock was put back since, or the
+// start is another cgroup's.
+func IsAfterReading(start, read int64, resolution time.Duration) bool {
+	return start-read > int64(Cut+resolution)
+}

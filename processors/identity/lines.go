@@ -274,7 +274,7 @@ func (identifier *Identifier) startedLater(l *core, sample *metric.Sample, cpu f
 // although the clock did not step and the line's counter goes on; or the cores do not allow the counter
 // since. A start after its own reading allows it since the line's last report.
 func (identifier *Identifier) isWrongStart(l *core, start, at int64, cpu float64) bool {
-	if identifier.batch.NodeTime != 0 && start-at > int64(run.Cut+identifier.batch.Resolution) && cpu >= l.cpu {
+	if identifier.batch.NodeTime != 0 && cpu >= l.cpu && run.IsAfterReading(start, at, identifier.batch.Resolution) {
 		return true
 	}
 	if start > at {

@@ -4,11 +4,8 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/run"
 )
-
-// stepLimit is by how much a node's clock and ours may diverge between two readings before it
-// counts as a step, if the node does not report its time. Statistics always lag by less.
-const stepLimit = 35 * time.Second
 
 // clockStepped reports whether the node's clock jumped since the last read: by the time that
 // the node reports, else by its readings.
@@ -27,36 +24,29 @@ func (ca *Calculator) clockStepped(b *metric.Batch) bool {
 // new reading votes, and the majority decides: one container with an absurd time is no step. A
 // reading that is older than the last one is a late answer, unless most readings are older.
 //
-// Smaller steps look like statistics that are a little older or younger than usual.
+// There is a step if readings and our clock diverge by more than run.OldReading: statistics always
+// lag by less. Smaller steps look like statistics that are a little older or younger than usual.
 func (ca *Calculator) readingsStepped(b *metric.Batch) bool {
 	var stepped, voters, back, late int
 	var t track
 	for i := range b.Samples {
 		sample := &b.Samples[i]
-		at := sample.Times[metric.CPU]
-		if at == 0 || sample.Received&(1<<metric.CPU) != 0 || sample.Rejected() {
+		sr, at := &t.groups[metric.CPU].series, sample.Times[metric.CPU]
+		if at == 0 || sample.Received&(1<<metric.CPU) != 0 || sample.Rejected() || ca.tracks.empty(sample.Slot) {
 			continue
 		}
-		slot := sample.Slot
-		if ca.tracks.empty(slot) {
-			continue
-		}
-		ca.tracks.unpack(slot, &t)
-		sr := &t.groups[metric.CPU].series
-		if sr.n == 0 {
-			continue
-		}
-		last := sr.last().time
-		if at == last {
-			continue // the same reading again
+		ca.tracks.unpack(sample.Slot, &t)
+		last := sr.last()
+		if sr.n == 0 || at == last.time {
+			continue // nothing to compare with, or the same reading again
 		}
 		voters++
-		if apart := time.Duration(at-last) - (ca.clock - sr.since); apart > stepLimit || apart < -stepLimit {
+		if ca.diverges(at-last.time, sr) {
 			stepped++
 		}
-		if at < last-int64(b.Resolution) {
+		if at < last.time-int64(b.Resolution) {
 			back++
-			if cpu, ok := sample.Values.Get(metric.CPUUsage); ok && cpu < sr.last().counters[0] {
+			if cpu, ok := sample.Values.Get(metric.CPUUsage); ok && cpu < last.counters[0] {
 				late++ // the counter is older as well
 			}
 		}
@@ -67,28 +57,33 @@ func (ca *Calculator) readingsStepped(b *metric.Batch) bool {
 	return stepped*2 > voters || voters > 1 && back*2 > voters
 }
 
+// diverges reports whether a node's clock, which went on by elapsed between the newest reading of a
+// series and now, diverged from ours.
+func (ca *Calculator) diverges(elapsed int64, sr *series) bool {
+	return (time.Duration(elapsed) - (ca.clock - sr.since)).Abs() > run.OldReading
+}
+
 // timeIsSure reports whether a reading certainly has its time from the clock as it is set now. A
 // reading in the future of its own answer was taken while the clock was set otherwise, even if no
 // answer shows the step. Without a step, the first reading of a series is not accepted if it is
-// older than stepLimit, by the time that the node reports.
+// older than run.OldReading, by the time that the node reports.
 func (ca *Calculator) timeIsSure(sr *series, at int64, b *metric.Batch) bool {
-	first := sr.newest == 0 && sr.doubt == 0
-	doubtful := sr.unsure || first && ca.steppedLately()
+	first, lately := sr.newest == 0 && sr.doubt == 0, ca.steppedLately()
+	doubtful := sr.unsure || first && lately
 	if b.NodeTime == 0 {
-		apart := time.Duration(at-sr.newest) - (ca.clock - sr.since)
-		return !doubtful || sr.newest == 0 || at < sr.newest || apart > stepLimit || apart < -stepLimit
+		return !doubtful || sr.newest == 0 || at < sr.newest || ca.diverges(at-sr.newest, sr)
 	}
 	age := time.Duration(b.NodeTime - at)
-	switch {
-	case age < -time.Second-b.Resolution:
-		return false
-	case doubtful && (at == sr.newest || ca.stepped >= 0 && !ca.isSinceStep(sr, at, age)):
+	if run.IsAfterReading(at, b.NodeTime, b.Resolution) {
 		return false
 	}
-	if sr.n > 0 && !ca.steppedLately() && age < forgetAfter {
+	if doubtful && (at == sr.newest || ca.stepped >= 0 && !ca.isSinceStep(sr, at, age)) {
+		return false
+	}
+	if sr.n > 0 && !lately && age < forgetAfter {
 		ca.oldest = max(ca.oldest, age)
 	}
-	return !first || age <= stepLimit
+	return !first || age <= run.OldReading
 }
 
 // age returns how old a reading is by its node's clock as it is set now. It is 0 if that is not known:
@@ -114,11 +109,11 @@ func (ca *Calculator) isSinceStep(sr *series, at int64, age time.Duration) bool 
 	if !ca.steppedLately() {
 		return age <= ca.clock-ca.stepped
 	}
-	if sr.doubt == 0 || ca.oldest > stepLimit {
+	if sr.doubt == 0 || ca.oldest > run.OldReading {
 		return false
 	}
 	back := -ca.node.StepSize
-	return at > ca.node.LatestBeforeStep || back > 0 && age >= stepLimit+time.Second-back
+	return at > ca.node.LatestBeforeStep || back > 0 && age >= run.OldReading+time.Second-back
 }
 
 // steppedLately reports whether a reading from before the last step of the node's clock may
@@ -128,4 +123,4 @@ func (ca *Calculator) steppedLately() bool {
 }
 
 // oldestReading returns how old a reading may be when it is first reported.
-func (ca *Calculator) oldestReading() time.Duration { return max(stepLimit, ca.oldest) }
+func (ca *Calculator) oldestReading() time.Duration { return max(run.OldReading, ca.oldest) }

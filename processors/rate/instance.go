@@ -2,7 +2,6 @@ package rate
 
 import (
 	"math"
-	"time"
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/run"
@@ -25,25 +24,31 @@ func (ca *Calculator) isSameInstance(t *track, sample *metric.Sample, b *metric.
 	case p.Line != 0 && c.Line != 0 && p.Line != c.Line && !t.resumes(sample):
 		return false
 	}
+	return !ca.startsAnew(t, sample, b)
+}
+
+// startsAnew reports whether the start of sample shows that it is of another instance than t: it is
+// after the last reading, and the counter fell or fits the time since that start.
+func (ca *Calculator) startsAnew(t *track, sample *metric.Sample, b *metric.Batch) bool {
+	p, c := &t.instance, &sample.Instance
 	sr := &t.groups[metric.CPU].series
 	if c.Start == 0 || sr.n == 0 {
-		return true
+		return false
 	}
 	prev := sr.last()
-	moved := max(c.Start-p.Start, p.Start-c.Start)
-	if c.Start <= prev.time || p.Start > prev.time && moved <= int64(time.Second) {
-		return true
+	if c.Start <= prev.time || p.Start > prev.time && run.Distance(p.Start, c.Start) <= int64(run.Cut) {
+		return false
 	}
 	cpu, ok := sample.Values.Get(metric.CPUUsage)
 	if !ok || math.IsNaN(prev.counters[0]) || cpu < prev.counters[0] {
-		return false
+		return true
 	}
 	// The start and the reading may be of one second, or cut to it.
-	life := sample.Times[metric.CPU] - c.Start + int64(b.Resolution+run.CounterLag)
+	read := sample.Times[metric.CPU] + int64(b.Resolution+run.CounterLag)
 	if run.IsCut(c.Start) {
-		life += int64(run.Cut)
+		read += int64(run.Cut)
 	}
-	return ca.cores.capacity > 0 && cpu > ca.cores.capacity*float64(life)
+	return !run.CoresAllow(cpu, ca.cores.capacity, read).EndsBefore(c.Start)
 }
 
 // isOtherPath reports whether two instances have different cgroup paths.

@@ -22,18 +22,16 @@ func (ca *Calculator) lastKnownFor(b *metric.Batch) time.Duration {
 }
 
 // mayHold reports whether the last known value of a group may be served although the clock
-// stepped since it was measured, and no stored readings are left to compare sample with: it is
+// stepped since it was measured, and no stored readings are left to compare the new one with: it is
 // not too old, the counter did not fall, and neither the start nor the ID reports that another
 // instance began.
-func (ca *Calculator) mayHold(t *track, g metric.Group, sample *metric.Sample, b *metric.Batch) bool {
-	if b.NodeTime == 0 || ca.clock-t.groups[g].series.since > ca.lastKnownFor(b) {
+func (ca *Calculator) mayHold(r *reading) bool {
+	if r.batch.NodeTime == 0 || ca.clock-r.series.since > ca.lastKnownFor(r.batch) {
 		return false
 	}
-	id := counters[g][0].counter
-	last, _ := t.last.get(id)
-	in, ok := sample.Values.Get(id)
-	i := &sample.Instance
-	return ok && in >= last && (t.steady || i.Start == 0 || i.ID != "" || i.Inode != 0)
+	last, _ := r.track.last.get(counters[r.group][0].counter)
+	i := &r.sample.Instance
+	return r.counters[0] >= last && (r.track.steady || i.Start == 0 || i.ID != "" || i.Inode != 0)
 }
 
 // markMeasured gives a group the reason Measured, unless identity marked it Ambiguous.
@@ -49,43 +47,49 @@ func markMeasured(sample *metric.Sample, g metric.Group) {
 func (ca *Calculator) repeatLastKnown(t *track, facts *cluster.Facts, sample *metric.Sample, b *metric.Batch) {
 	for i := range metric.NumGroups {
 		g := metric.Group(i)
-		if sample.Times[g] == 0 && t.used&(1<<g) == 0 {
-			continue // Fast path: the entity has no such group
-		}
-		reason := sample.Reasons[g]
-		open := reason == metric.Unjudged || reason == metric.Ambiguous && sample.Rates[g].End == 0 && counts(g, &sample.Values) && g != metric.Memory
-		if sample.Times[g] == 0 {
+		switch reason := sample.Reasons[g]; {
+		case sample.Times[g] == 0 && t.used&(1<<g) == 0: // fast path: the entity has no such group
+		case sample.Times[g] == 0:
 			ca.repeatMissingGroup(t, facts, sample, g, b)
-			continue
-		}
-		if !open && reason != metric.NoData {
-			continue
-		}
-		last := &t.groups[g]
-		switch {
-		case last.hasNumbers() && ca.clock-last.since() <= ca.lastKnownFor(b):
-			unread := reason == metric.NoData
-			t.copyLastKnown(sample, g, unread)
-			if unread {
-				sample.LastKnown |= 1 << g
-			}
-			sample.Reasons[g] = last.reason
 		case reason == metric.NoData:
-		case last.hasNumbers() && last.series.stepped:
-			ca.rejectGroup(sample, g, metric.ClockStep, b, t)
-		case last.hasNumbers():
-			ca.rejectGroup(sample, g, metric.Stale, b, t)
-		default:
-			reason := last.reason
-			if reason == metric.Unjudged {
-				reason = metric.FirstSample
+			if ca.holds(&t.groups[g], b) {
+				t.copyLastKnown(sample, g, true)
+				sample.LastKnown |= 1 << g
+				sample.Reasons[g] = t.groups[g].reason
 			}
-			if reason == metric.FirstSample && ca.clock-last.since() > max(2*b.Interval, stepLimit) {
-				reason = metric.Stale // a second reading was due, and the node sent the first one again
-			}
-			ca.rejectGroup(sample, g, reason, b, t)
+		case reason == metric.Unjudged, reason == metric.Ambiguous && sample.Rates[g].End == 0 && g != metric.Memory && counts(g, &sample.Values):
+			ca.repeatRates(t, sample, g, b)
 		}
 	}
+}
+
+// holds reports whether the last known values of a group are still served.
+func (ca *Calculator) holds(last *group, b *metric.Batch) bool {
+	return last.hasNumbers() && ca.clock-last.since() <= ca.lastKnownFor(b)
+}
+
+// repeatRates serves the last rates of a group whose reading is not a new one, or rejects the group
+// if there are none.
+func (ca *Calculator) repeatRates(t *track, sample *metric.Sample, g metric.Group, b *metric.Batch) {
+	last := &t.groups[g]
+	if ca.holds(last, b) {
+		t.copyLastKnown(sample, g, false)
+		sample.Reasons[g] = last.reason
+		return
+	}
+	reason := last.reason
+	switch {
+	case last.hasNumbers() && last.series.stepped:
+		reason = metric.ClockStep
+	case last.hasNumbers():
+		reason = metric.Stale
+	case reason != metric.Unjudged && reason != metric.FirstSample: // as before
+	case ca.clock-last.since() > max(2*b.Interval, run.OldReading):
+		reason = metric.Stale // a second reading was due, and the node sent the first one again
+	default:
+		reason = metric.FirstSample
+	}
+	ca.rejectGroup(sample, g, reason, b, t)
 }
 
 // repeatMissingGroup serves the last known values of a group that the report left out. Identity
@@ -166,7 +170,7 @@ func (ca *Calculator) addMissing(t *track, facts *cluster.Facts, b *metric.Batch
 		b.Slots.Keep(slot)
 		var lastKnown uint16
 		for g := range t.groups {
-			if last := &t.groups[g]; last.hasNumbers() && ca.clock-last.since() <= ca.lastKnownFor(b) {
+			if ca.holds(&t.groups[g], b) {
 				lastKnown |= 1 << g
 			}
 		}
@@ -260,7 +264,7 @@ func (t *track) isOfEarlierRun(run *cluster.Container) bool {
 // clock that was put back since, and reports nothing.
 func (t *track) beganSince(at time.Time) bool {
 	i := &t.instance
-	return !at.IsZero() && i.Start != 0 && i.Origin != metric.StartCgroup && i.Start >= at.UnixNano() && i.Start <= t.lastTime()+int64(time.Second)
+	return !at.IsZero() && i.Start != 0 && i.Origin != metric.StartCgroup && i.Start >= at.UnixNano() && !run.IsAfterReading(i.Start, t.lastTime(), 0)
 }
 
 // startIsDoubtful reports whether only a start time reports that sample begins a new instance: no
@@ -279,8 +283,7 @@ func (t *track) startIsDoubtful(pod *cluster.Pod, sample *metric.Sample, b *metr
 	if now, ok := sample.Values.Get(metric.CPUUsage); !ok || now < last {
 		return false
 	}
-	f := pod.Container(sample.Entity.Name)
-	return f == nil || f.State != cluster.StateRunning || f.StartedAt.Sub(c.StartTime()).Abs() > time.Second+b.Resolution
+	return !isStartOfRun(pod.Container(sample.Entity.Name), c.Start, b)
 }
 
 // presentRun returns the container as the API server reports it, if it runs and began before
@@ -303,8 +306,7 @@ func (ca *Calculator) wasReadBefore(t *track, c *cluster.Container, b *metric.Ba
 	if t.instance.ID != "" || t.groups[metric.CPU].received {
 		return false
 	}
-	present := run.Record{State: run.Running, Start: c.StartedAt}
-	if present.IsPresent("", t.instance.Start, b.Resolution) || t.beganSince(c.EndedAt()) {
+	if isStartOfRun(c, t.instance.Start, b) || t.beganSince(c.EndedAt()) {
 		return false
 	}
 	return run.ReadBefore(t.lastTime(), c.StartedAt, &run.Limits{Resolution: b.Resolution, Now: ca.node.Latest(ca.now)})

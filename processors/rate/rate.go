@@ -8,8 +8,8 @@
 // are served, with their old timestamps, until they are too old.
 //
 // track.go defines the state of an entity; packedtrack.go and packedtracks.go keep it small
-// between rounds. instance.go decides what is one instance, series.go stores the samples that
-// are paired, start.go measures young instances from their start, clock.go detects steps of the
+// between rounds. instance.go decides what is one instance, measure.go what one reading shows,
+// series.go stores the readings that are paired, start.go measures young instances from their start, clock.go detects steps of the
 // node's clock, lastknown.go repeats last known values.
 package rate
 
@@ -148,28 +148,12 @@ func (ca *Calculator) dropRejected(rejected *metric.Sample) {
 // is the sample's pod as the API server knows it; nil if it does not.
 func (ca *Calculator) followInstance(t *track, pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) {
 	t.seen, t.absent = ca.clock, 0
-	for g, at := range sample.Times {
-		if at != 0 && at != t.groups[g].time && sample.Reasons[g] != metric.NoData {
-			t.groups[g].read = ca.clock
-			if t.isNew {
-				t.groups[g].read -= ca.age(at, sample.Received&(1<<g) != 0, b)
-			}
-		}
-	}
+	ca.recordNewReadings(t, sample, b)
 	if uid := sample.Instance.UID; pod != nil && uid != "" && !pod.HasUID(uid) {
 		pod = nil // the API server does not name the sample's pod yet
 	}
 	run := presentRun(pod, sample)
-	same := true
-	if !t.isNew {
-		same = ca.isSameInstance(t, sample, b)
-		if pod != nil && t.isOfEarlierPod(pod) && (sample.Instance.UID == "" || sample.Instance.UID != t.instance.UID) {
-			same = false
-		}
-		if run != nil && t.isOfEarlierRun(run) && t.endsBefore(run) {
-			same = false
-		}
-	}
+	same := t.isNew || ca.continues(t, pod, run, sample, b)
 	if !same {
 		doubtful := t.startIsDoubtful(pod, sample, b)
 		t.clear()
@@ -192,141 +176,28 @@ func (ca *Calculator) followInstance(t *track, pod *cluster.Pod, sample *metric.
 	}
 }
 
-// measure sets the rates and the reason of one group of a sample.
-func (ca *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, pod *cluster.Pod, b *metric.Batch) {
-	at := sample.Times[g]
-	if sample.LastKnown&(1<<g) != 0 || sample.Reasons[g] != metric.Unjudged && sample.Reasons[g] != metric.Ambiguous {
-		return
-	}
-	if sample.Rates[g].End != 0 || !counts(g, &sample.Values) { // a rate that the node measured, or a gauge
-		if (g == metric.CPU || g == metric.Memory) && ca.clock-t.groups[g].read > ca.lastKnownFor(b) {
-			ca.rejectGroup(sample, g, metric.Stale, b, t)
-			return
+// recordNewReadings records when each group last had a new reading, by our clock. The first reading
+// of a group may have been old when it came.
+func (ca *Calculator) recordNewReadings(t *track, sample *metric.Sample, b *metric.Batch) {
+	for g, at := range sample.Times {
+		if at == 0 || at == t.groups[g].time || sample.Reasons[g] == metric.NoData {
+			continue
 		}
-		markMeasured(sample, g)
-		return
-	}
-	sr := &t.groups[g].series
-	sr.on = true
-	received := sample.Received&(1<<g) != 0
-	if sr.received != received {
-		sr.n, sr.received = 0, received
-	}
-	e := entry{time: at, counters: read(g, &sample.Values)}
-	if !sr.advances(at) {
-		// The same reading again, or an older one: repeatLastKnown serves the last rate. If
-		// there was none, the start may be credible by now.
-		if at == sr.newest && g == metric.CPU && !sr.reset && !t.groups[g].hasNumbers() && ca.fromStart(t, pod, sample, &e, b) == metric.Measured {
-			markMeasured(sample, g)
-		}
-		return
-	}
-	if startsAfterReading(&sample.Instance, at, b) {
-		sr.reset = true
-	}
-	due := b.Interval
-	if !received && !ca.timeIsSure(sr, at, b) {
-		// It may be from before a step of the clock: no later reading is paired with it. A node
-		// that reports its time shows when the readings after the step begin.
-		sr.doubt, sr.unsure = at, b.NodeTime != 0
-		if !sr.unsure {
-			sr.newest, sr.since = at, ca.clock
-		}
-		lately := ca.steppedLately()
-		if lately {
-			sr.stepped, sr.reset = true, true // the start may also be from before it
-		}
-		if t.groups[g].hasNumbers() && (sr.n > 0 || ca.mayHold(t, g, sample, b)) {
-			return // repeatLastKnown serves
-		}
-		reason := metric.FirstSample // it only came late
-		if sr.stepped || b.NodeTime != 0 && at > b.NodeTime {
-			reason = metric.ClockStep
-		}
-		if reason == metric.FirstSample && ca.age(at, received, b) > ca.lastKnownFor(b) {
-			ca.rejectGroup(sample, g, metric.Stale, b, t) // it was old before it was first read
-			return
-		}
-		if lately && sr.unsure {
-			due = max(due, ca.stepped+ca.oldestReading()-ca.clock)
-		}
-		ca.rejectReading(sample, g, reason, due, metric.CounterReading{}, b)
-		return
-	}
-	sr.unsure = false
-	reason, other := metric.FirstSample, metric.CounterReading{}
-	switch prev := sr.baseline(at, ca.target(b), ca.least(b)); {
-	case prev != nil:
-		if reason = ca.pair(g, sample, prev, &e, b, sr); reason != metric.Measured {
-			other = metric.CounterReading{Time: prev.time, Start: t.instance.Start, Value: prev.counters[0]}
-		}
-	case sr.fell(&e):
-		// The stored samples are too young to pair with, but they show that the counter fell.
-		newest := sr.last()
-		reason, other = metric.CounterReset, metric.CounterReading{Time: newest.time, Value: newest.counters[0]}
-	case g == metric.CPU && !sr.reset:
-		if reason = ca.fromStart(t, pod, sample, &e, b); reason == metric.TooYoung {
-			due = ca.leastLife(&sample.Instance, b) - time.Duration(at-sample.Instance.Start)
+		t.groups[g].read = ca.clock
+		if t.used&(1<<g) == 0 {
+			t.groups[g].read -= ca.age(at, sample.Received&(1<<g) != 0, b)
 		}
 	}
-	if reason == metric.FirstSample && sr.n > 0 {
-		other.Time = sr.entries[0].time
-	}
-	switch reason {
-	case metric.Measured:
-		sr.stepped = false
-	case metric.CounterReset, metric.Impossible:
-		sr.forget()
-	case metric.FirstSample:
-		if sr.stepped {
-			reason = metric.ClockStep
-		}
-	}
-	since := sr.since
-	sr.store(&e, ca.clock, ca.target(b))
-	if reason == metric.ClockStep && t.groups[g].hasNumbers() && ca.mayHold(t, g, sample, b) {
-		sr.since = since // of the last known value, which repeatLastKnown serves
-		return
-	}
-	if reason == metric.Measured {
-		markMeasured(sample, g)
-		return
-	}
-	pair := sr.lacks(at, ca.least(b)) // until a reading can be paired with one that is stored
-	if reason == metric.TooYoung {
-		due = min(due, pair)
-	} else {
-		due = max(b.Interval, pair)
-	}
-	ca.rejectReading(sample, g, reason, due, other, b)
 }
 
-// rejectReading gives a group with a new reading its reason and verdict, which may change when
-// due has passed. other is the reading it was compared with.
-func (ca *Calculator) rejectReading(sample *metric.Sample, g metric.Group, reason metric.Reason, due time.Duration, other metric.CounterReading, b *metric.Batch) {
-	if g == metric.Memory {
-		// Gauges need no pair. Only the page fault rates are missing.
-		markMeasured(sample, g)
-		return
+// continues reports whether sample is of the instance that t follows, which was reported before. run
+// is the present run by the API server; nil if unknown.
+func (ca *Calculator) continues(t *track, pod *cluster.Pod, run *cluster.Container, sample *metric.Sample, b *metric.Batch) bool {
+	if !ca.isSameInstance(t, sample, b) {
+		return false
 	}
-	sample.Reasons[g] = reason
-	verdict := metric.Verdict{Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason}
-	verdict.Evidence.Got, verdict.Evidence.Other = readingOf(g, sample, sample.Times[g]), other
-	verdict.Evidence.Limit = ca.needed(reason, &sample.Instance, b)
-	if due > 0 {
-		verdict.Evidence.Due = ca.now.UnixNano() + int64(due)
+	if uid := sample.Instance.UID; pod != nil && (uid == "" || uid != t.instance.UID) && t.isOfEarlierPod(pod) {
+		return false
 	}
-	b.Verdicts = append(b.Verdicts, verdict)
-}
-
-// needed returns how many nanoseconds an instance must have been followed for the reason to
-// end; 0 if another event ends it.
-func (ca *Calculator) needed(reason metric.Reason, i *metric.Instance, b *metric.Batch) float64 {
-	switch reason {
-	case metric.FirstSample:
-		return float64(ca.shortest(b))
-	case metric.TooYoung:
-		return float64(ca.leastLife(i, b))
-	}
-	return 0
+	return run == nil || !t.isOfEarlierRun(run) || !t.endsBefore(run)
 }

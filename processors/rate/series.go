@@ -91,15 +91,14 @@ func counts(g metric.Group, v *metric.Values) bool {
 	return false
 }
 
-// read returns the counters of group g in v.
-func read(g metric.Group, v *metric.Values) [countersPerGroup]float64 {
-	c := noCounters
+// read sets an entry to the counters of group g in v.
+func (e *entry) read(at int64, g metric.Group, v *metric.Values) {
+	e.time, e.counters = at, noCounters
 	for i := range counters[g] {
 		if value, ok := v.Get(counters[g][i].counter); ok {
-			c[i] = value
+			e.counters[i] = value
 		}
 	}
-	return c
 }
 
 // fell reports whether the first counter is lower than in the newest entry.
@@ -177,26 +176,26 @@ func (s *series) dropOldest(n int) {
 	}
 }
 
-// pair sets the rates of group g from two entries and returns Measured. If the rates cannot be
-// right, it sets none and returns the reason.
-func (ca *Calculator) pair(g metric.Group, sample *metric.Sample, prev, cur *entry, b *metric.Batch, sr *series) metric.Reason {
-	if sr.fell(cur) {
+// pair sets the rates from an earlier entry to a reading and returns Measured. If the rates cannot
+// be right, it sets none and returns the reason.
+func (ca *Calculator) pair(r *reading, prev *entry) metric.Reason {
+	if r.series.fell(&r.entry) {
 		return metric.CounterReset
 	}
-	window := cur.time - prev.time
-	if g == metric.CPU {
-		if used := cur.counters[0] - prev.counters[0]; !ca.cores.allow(used, window, b.Resolution, sr) {
+	window := r.time - prev.time
+	if r.group == metric.CPU {
+		if used := r.counters[0] - prev.counters[0]; !ca.cores.allow(used, window, r.batch.Resolution, r.series) {
 			return metric.Impossible
 		}
 	}
-	for i := range counters[g] {
-		c := &counters[g][i]
-		delta := cur.counters[i] - prev.counters[i]
+	for i := range counters[r.group] {
+		c := &counters[r.group][i]
+		delta := r.counters[i] - prev.counters[i]
 		if delta >= 0 { // false for NaN, and if one of the other counters fell
-			sample.Values.Set(c.rate, delta/float64(window)*c.perSecond)
+			r.sample.Values.Set(c.rate, delta/float64(window)*c.perSecond)
 		}
 	}
-	sample.Rates[g] = metric.Window{End: cur.time, Length: time.Duration(window)}
+	r.sample.Rates[r.group] = metric.Window{End: r.time, Length: time.Duration(window)}
 	return metric.Measured
 }
 

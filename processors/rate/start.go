@@ -11,36 +11,38 @@ import (
 
 // fromStart measures the CPU of a young instance from its start, when its counter was 0. It
 // returns Measured, or the reason why that is not possible.
-func (ca *Calculator) fromStart(t *track, pod *cluster.Pod, sample *metric.Sample, e *entry, b *metric.Batch) metric.Reason {
-	i := &sample.Instance
-	if i.Start == 0 || math.IsNaN(e.counters[0]) || sample.Entity.Kind != metric.Container || sample.Entity.Part != "" {
+func (ca *Calculator) fromStart(r *reading) metric.Reason {
+	e, i, b := &r.sample.Entity, &r.sample.Instance, r.batch
+	if i.Start == 0 || math.IsNaN(r.counters[0]) || e.Kind != metric.Container || e.Part != "" {
 		return metric.FirstSample
 	}
-	if i.Origin != metric.StartRuntime && i.Origin != metric.StartReported {
-		return metric.FirstSample
-	}
-	life := time.Duration(e.time - i.Start)
+	life := time.Duration(r.time - i.Start)
 	switch {
 	case life < 0 || life > max(2*b.Interval, time.Minute):
+		return metric.FirstSample
+	case i.Origin != metric.StartRuntime && i.Origin != metric.StartReported:
 		return metric.FirstSample
 	case ca.steppedSince(i.Start, b):
 		return metric.ClockStep
 	case life < ca.leastLife(i, b):
 		return metric.TooYoung
-	case i.Origin != metric.StartRuntime && (startsAfterRun(pod, sample, b) || !ca.repeated(t, i, b) && !ca.confirmed(pod, sample, b)):
-		// A reported start may jitter. It is used when two reports gave the same start, or the
-		// API server confirms it.
+	case i.Origin == metric.StartReported && !ca.isCredible(r):
 		return metric.FirstSample
 	}
-	start := series{n: 1}
-	start.entries[0].time = i.Start
-	return ca.pair(metric.CPU, sample, &start.entries[0], e, b, &start)
+	// The first reading of the instance: its counter was 0 at its start, and no stored one is newer.
+	first := series{}
+	fromZero := *r
+	fromZero.series = &first
+	return ca.pair(&fromZero, &entry{time: i.Start})
 }
 
-// startsAfterReading reports whether a reading is from before its instance's start. Then the start is
-// not that of the counter: the node's clock was put back since, or the start is another cgroup's.
-func startsAfterReading(i *metric.Instance, at int64, b *metric.Batch) bool {
-	return i.Start-at > int64(time.Second+b.Resolution)
+// isCredible reports whether a reported start, which may jitter, can be that of the counter: two
+// reports gave the same, or the API server confirms it, and its present run did not begin before.
+func (ca *Calculator) isCredible(r *reading) bool {
+	if startsAfterRun(r.pod, r.sample, r.batch) {
+		return false
+	}
+	return ca.repeated(r.track, &r.sample.Instance, r.batch) || ca.confirmed(r.pod, r.sample, r.batch)
 }
 
 // leastLife returns how long an instance must have lived to be measured from its start.
@@ -83,7 +85,7 @@ func startsAfterRun(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bo
 	if f == nil || f.State != cluster.StateRunning || i.ID != "" && f.ID != "" && i.ID != f.ID {
 		return false
 	}
-	return i.StartTime().Sub(f.StartedAt) > time.Second+b.Resolution
+	return run.Recorded(f.StartedAt).Before(run.Reported(i.Start, i.Origin, b.Resolution))
 }
 
 // confirmed reports whether the API server reports that the container's present run began at
@@ -92,15 +94,20 @@ func startsAfterRun(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bo
 // to the millisecond because this node's starts did not move lately, for which at least one
 // earlier answer is needed. A container that identity marked Ambiguous is not confirmed.
 func (ca *Calculator) confirmed(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
-	f := pod.Container(sample.Entity.Name)
-	if f == nil || f.State != cluster.StateRunning || ca.answers < 2 || sample.Reasons[metric.CPU] == metric.Ambiguous {
+	f, start := pod.Container(sample.Entity.Name), sample.Instance.Start
+	if ca.answers < 2 || sample.Reasons[metric.CPU] == metric.Ambiguous || !isStartOfRun(f, start, b) {
 		return false
 	}
-	apart := f.StartedAt.Sub(sample.Instance.StartTime()).Abs()
-	if run.IsCut(sample.Instance.Start) {
-		return apart == 0
+	if run.IsCut(start) {
+		return f.StartedAt.UnixNano() == start
 	}
-	return apart <= time.Second+b.Resolution && !ca.startsMove(b)
+	return !ca.startsMove(b)
+}
+
+// isStartOfRun reports whether a start is that of the container's present run by the API server.
+func isStartOfRun(f *cluster.Container, start int64, b *metric.Batch) bool {
+	record := f.Record()
+	return record.IsPresent("", start, b.Resolution)
 }
 
 // startsMove reports whether a reported start moved lately, in earlier batches or in this one.
