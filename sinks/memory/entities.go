@@ -8,6 +8,7 @@ import (
 	"unique"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/run"
 )
 
 // entityTable is the data of a source that seldom changes from round to round: the entities of
@@ -127,7 +128,7 @@ func newEntityTable(node metric.NodeName, generation uint64, samples []*metric.S
 		if at, ok := old.find(&s.Entity); ok {
 			earlier := &old.entries[at]
 			e.local, e.change = earlier.local, earlier.change
-			if i := earlier.instance(); i.Line != s.Instance.Line && compareInstances(&i, &s.Instance) != sameInstance {
+			if i := earlier.instance(); i.Line != s.Instance.Line && run.Compare(&i, &s.Instance) != run.Same {
 				e.change = &lineChange{before.readAt(at), cmp.Or(s.Times[metric.CPU], s.Times[metric.Memory])}
 			}
 		} else {

@@ -5,9 +5,9 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/run"
 )
 
 // Several sources may read one node: its kubelet's /metrics/resource every 15 seconds, for
@@ -252,7 +252,7 @@ func (r *sampleReader) pairSource() (pair *metric.Sample) {
 // unpaired returns the groups of s that must not be used beside pair, because s may be of another
 // instance.
 func unpaired(pair, s *metric.Sample) (groups groupMask) {
-	if pair == nil || pair == s || compareInstances(&pair.Instance, &s.Instance) == sameInstance {
+	if pair == nil || pair == s || run.Compare(&pair.Instance, &s.Instance) == run.Same {
 		return 0
 	}
 	for _, g := range [...]metric.Group{metric.CPU, metric.Memory} {
@@ -277,39 +277,14 @@ func (r *sampleReader) dropOlderInstances() {
 	}
 	for k := range r.sources {
 		source := &r.sources[k]
-		source.current = source.current && compareInstances(&source.sample.Instance, latest) < otherInstance
+		source.current = source.current && mayBeOne(&source.sample.Instance, latest)
 	}
 }
 
-// likeness reports whether two sources report one instance.
-type likeness uint8
-
-const (
-	unknownLikeness likeness = iota
-	sameInstance
-	otherInstance
-	otherStart // their names do not differ, but their starts do
-)
-
-// compareInstances compares what two sources report of the instance of one entity.
-func compareInstances(a, b *metric.Instance) likeness {
-	switch {
-	case a.UID != "" && b.UID != "" && a.UID != b.UID:
-		return otherInstance
-	case a.ID != "" && b.ID != "" && a.ID != b.ID:
-		return otherInstance
-	case a.ID != "" && b.ID != "":
-		return sameInstance
-	case a.Inode != 0 && a.Inode == b.Inode && a.Path == b.Path:
-		return sameInstance
-	case a.Origin == metric.StartCgroup || b.Origin == metric.StartCgroup || a.Start == 0 || b.Start == 0:
-		return unknownLikeness
-	}
-	// One of them may be cut to whole seconds.
-	if d := a.Start - b.Start; d > -int64(2*time.Second) && d < int64(2*time.Second) {
-		return sameInstance
-	}
-	return otherStart
+// mayBeOne reports whether two sources may report one instance.
+func mayBeOne(a, b *metric.Instance) bool {
+	l := run.Compare(a, b)
+	return l == run.Same || l == run.Undecided
 }
 
 // fillInstance copies fields that i lacks from o, which is the same instance.

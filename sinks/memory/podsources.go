@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/run"
 )
 
 // podSources is what the sources of a node have of one pod. CPU and memory of a pod come from
@@ -115,14 +116,14 @@ func (v *sourceView) hasEarlier(o *sourceView, mine, others entryRange) bool {
 func (v *sourceView) isEarlier(i int, o *sourceView, j int) bool {
 	e, other := &v.round.table.entries[i], &o.round.table.entries[j]
 	mine, others := e.instance(), other.instance()
-	switch compareInstances(&mine, &others) {
-	case sameInstance:
+	switch run.Compare(&mine, &others) {
+	case run.Same:
 		return false
-	case otherInstance:
+	case run.Other:
 		if mine.Start != 0 && others.Start != 0 {
 			return mine.Start < others.Start
 		}
-	case otherStart:
+	case run.Earlier, run.Later:
 		return v.round.readAt(i) <= others.Start || o.rejectsInstance(e, &mine, v.lastSuccess)
 	}
 	if o.rejectsInstance(e, &mine, v.lastSuccess) {
@@ -143,7 +144,7 @@ func (v *sourceView) rejectsSince(e *entityEntry, since int64) bool {
 func (v *sourceView) rejectsInstance(e *entityEntry, in *metric.Instance, since int64) bool {
 	named := in.ID != "" || in.Inode != 0 || in.Start != 0
 	return named && v.hasVerdict(e, func(st storedVerdict) bool {
-		return st.since > since && isOlder(st.reason) && compareInstances(st.instance, in) == sameInstance
+		return st.since > since && isOlder(st.reason) && run.Compare(st.instance, in) == run.Same
 	})
 }
 

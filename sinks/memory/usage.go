@@ -117,7 +117,7 @@ func (p *podSources) usage(u *resourceusage.PodUsage) bool {
 	for k, v := range p.node.sources {
 		if o := &p.sources[k]; *u.UID == "" && !o.outdated && o.pods.from < o.pods.to {
 			e := &v.round.table.entries[o.pods.from]
-			if other := e.instance(); compareInstances(&mine, &other) < otherInstance {
+			if other := e.instance(); mayBeOne(&mine, &other) {
 				u.UID = e.podUID()
 			}
 		}
