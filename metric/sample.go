@@ -36,6 +36,9 @@ func (g Group) String() string {
 	return "unknown"
 }
 
+// DefaultHistory is how far back weir remembers, unless an option of the memory says otherwise.
+const DefaultHistory = 15 * time.Minute
+
 // Window is the time over which a rate was measured: the rate is (C(End)-C(End-Length))/Length.
 // The zero Window means that there is no rate.
 type Window struct {

@@ -89,7 +89,7 @@ type Options struct {
 	// MaxAge is the largest age of the last known value of a metric; 0 means one minute. Only readers
 	// of an earlier time use it, because the current state already follows that rule.
 	MaxAge time.Duration
-	// HistoryLength is the length of the history; 0 means 15 minutes, a negative value means that
+	// HistoryLength is the length of the history; 0 means metric.DefaultHistory, a negative value means that
 	// there is no history.
 	HistoryLength time.Duration
 	// Now returns the current time. Default time.Now.
@@ -107,7 +107,7 @@ type Reader struct {
 func New(o Options) *Reader {
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	o.MaxAge = cmp.Or(o.MaxAge, time.Minute)
-	o.HistoryLength = cmp.Or(o.HistoryLength, 15*time.Minute)
+	o.HistoryLength = cmp.Or(o.HistoryLength, metric.DefaultHistory)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

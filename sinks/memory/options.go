@@ -14,7 +14,7 @@ import (
 
 // Options describe how much is stored. The zero Options means the defaults.
 type Options struct {
-	// History is how far back the history reaches. Default 15 minutes; negative means no
+	// History is how far back the history reaches. Default metric.DefaultHistory; negative means no
 	// history.
 	History time.Duration
 	// HistoryMetrics are the metrics that have a history, at most 64. Default:
@@ -45,7 +45,7 @@ const maxHistoryMetrics = 64
 
 func (o Options) withDefaults() Options {
 	if o.History == 0 {
-		o.History = 15 * time.Minute
+		o.History = metric.DefaultHistory
 	}
 	if o.HistoryMetrics == nil {
 		o.HistoryMetrics = DefaultHistoryMetrics()

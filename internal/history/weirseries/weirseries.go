@@ -202,23 +202,19 @@ func (s *seriesRequest) query() string {
 	return "max(" + selector + ")"
 }
 
-const (
-	// memorySpan is the default length of weir's memory.
-	memorySpan = 15 * time.Minute
-	// smallestGap is the shortest span before weir's memory for which Prometheus is asked.
-	smallestGap = time.Minute
-)
+// smallestGap is the shortest span before weir's memory for which Prometheus is asked.
+const smallestGap = time.Minute
 
 // PointsBefore returns the points before those that weir's memory has between from and to. first is
 // the time of memory's first point; zero if memory has none. If from is not set, the span begins
-// memorySpan before now. A nil Reader returns no points.
+// metric.DefaultHistory before now. A nil Reader returns no points.
 func (r *Reader) PointsBefore(first time.Time, e metric.Entity, id metric.ID, from, to time.Time) []history.Point {
 	if r == nil {
 		return nil
 	}
 	now := time.Now()
 	if from.Unix() <= 0 {
-		from = now.Add(-memorySpan)
+		from = now.Add(-metric.DefaultHistory)
 	}
 	if to.After(now) {
 		to = now
