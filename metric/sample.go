@@ -36,7 +36,7 @@ func (g Group) String() string {
 	return "unknown"
 }
 
-// DefaultHistory is how far back weir remembers, unless an option of the memory says otherwise.
+// DefaultHistory is how far back weir remembers, unless the memory has another option.
 const DefaultHistory = 15 * time.Minute
 
 // Window is the time over which a rate was measured: the rate is (C(End)-C(End-Length))/Length.

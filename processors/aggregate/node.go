@@ -12,33 +12,23 @@ func (a *Aggregator) judgeNode(facts *cluster.Facts, b *metric.Batch) {
 		return
 	}
 	slot := b.Slots.SlotOf(&metric.Entity{Kind: metric.Node, Node: b.Node})
-	at := int32(none)
-	for i := range b.Samples {
-		if s := &b.Samples[i]; s.Slot == slot && !s.Rejected() {
-			at = int32(i)
-			if s.Times[metric.CPU] != 0 || s.Times[metric.Memory] != 0 {
-				a.nodeSpeaks = true
-				a.missingNumber(s)
-				return
-			}
-			break
-		}
+	at := sampleAt(b, slot)
+	if at != none && (b.Samples[at].Times[metric.CPU] != 0 || b.Samples[at].Times[metric.Memory] != 0) {
+		a.nodeSpeaks = true
+		a.missingNumber(&b.Samples[at])
+		return
 	}
-	var reason metric.Reason
-	var evidence metric.Evidence
+	reason, evidence := metric.NotReported, metric.Evidence{Due: a.next}
 	switch {
 	case a.readFailure.reason != metric.Unjudged:
 		reason, evidence = a.readFailure.reason, a.readFailure.evidence
-	case a.nodeSpeaks:
-		reason, evidence = metric.NotReported, metric.Evidence{Due: a.next}
-	default:
-		var summed bool
-		reason, evidence, summed = a.sumPods(b, slot, at)
-		if summed || reason == metric.Unjudged && facts.Node(b.Node) == nil {
+	case !a.nodeSpeaks:
+		short, evidenceOfShort, summed := a.sumPods(b, slot, at)
+		if summed || short == metric.Unjudged && facts.Node(b.Node) == nil {
 			return
 		}
-		if reason == metric.Unjudged { // no pod runs
-			reason, evidence = metric.NotReported, metric.Evidence{Due: a.next}
+		if short != metric.Unjudged { // else no pod runs
+			reason, evidence = short, evidenceOfShort
 		}
 	}
 	for _, g := range wholeGroups {
@@ -50,6 +40,16 @@ func (a *Aggregator) judgeNode(facts *cluster.Facts, b *metric.Batch) {
 			b.Samples[at].Reasons[g] = reason
 		}
 	}
+}
+
+// sampleAt returns the index of the sample of a slot that is not rejected; none if there is none.
+func sampleAt(b *metric.Batch, slot uint32) int32 {
+	for i := range b.Samples {
+		if s := &b.Samples[i]; s.Slot == slot && !s.Rejected() {
+			return int32(i)
+		}
+	}
+	return none
 }
 
 // sumPods sets the sample of the node to the sum of its pods and returns true. If that is not

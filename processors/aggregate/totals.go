@@ -98,31 +98,32 @@ func (a *Aggregator) finish(t *total, b *metric.Batch, slot uint32, i int32, own
 		}
 	}
 	for _, g := range wholeGroups {
-		if !a.wanted(g) {
-			continue
-		}
-		if g == metric.Memory && ownMemory {
-			continue
-		}
-		bit := uint16(1) << g
-		if g == metric.CPU { // rates of the group Memory are not summed
-			s.Rates[g] = t.rates[g]
-		}
-		// A counter of the entity's own keeps its time. That of the rate is the end of its window.
-		if g != metric.CPU || !s.Values.Has(metric.CPUUsage) || s.Times[g] == 0 || s.Rates[g].End == 0 {
-			s.Times[g] = t.times[g]
-			s.Received = s.Received&^bit | t.received&bit
-		}
-		s.LastKnown = s.LastKnown&^bit | t.lastKnown&bit
-		s.Reasons[g] = metric.Measured
-		if t.ambiguous != "" {
-			s.Reasons[g] = metric.Ambiguous
-			a.verdicts.replace(slot, g, metric.Ambiguous, metric.Evidence{Name: t.ambiguous, Cause: metric.Ambiguous})
-		} else {
-			a.verdicts.withdraw(slot, g)
+		if a.wanted(g) && !(g == metric.Memory && ownMemory) {
+			a.finishGroup(t, s, g)
 		}
 	}
 	return i
+}
+
+// finishGroup gives a group of s the time and the reason of a total.
+func (a *Aggregator) finishGroup(t *total, s *metric.Sample, g metric.Group) {
+	bit := uint16(1) << g
+	if g == metric.CPU { // rates of the group Memory are not summed
+		s.Rates[g] = t.rates[g]
+	}
+	// A counter of the entity's own keeps its time. That of the rate is the end of its window.
+	if g != metric.CPU || !s.Values.Has(metric.CPUUsage) || s.Times[g] == 0 || s.Rates[g].End == 0 {
+		s.Times[g] = t.times[g]
+		s.Received = s.Received&^bit | t.received&bit
+	}
+	s.LastKnown = s.LastKnown&^bit | t.lastKnown&bit
+	s.Reasons[g] = metric.Measured
+	if t.ambiguous != "" {
+		s.Reasons[g] = metric.Ambiguous
+		a.verdicts.replace(s.Slot, g, metric.Ambiguous, metric.Evidence{Name: t.ambiguous, Cause: metric.Ambiguous})
+	} else {
+		a.verdicts.withdraw(s.Slot, g)
+	}
 }
 
 // serve sets p to the sum of its containers, apart from the memory of a cgroup that the source read,

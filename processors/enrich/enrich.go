@@ -42,37 +42,10 @@ func (e *Enricher) Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
 	sawNode := false
 	reported := len(b.Samples)
 	for i := range reported {
-		s := &b.Samples[i]
-		if s.Rejected() {
-			continue
+		if s := &b.Samples[i]; !s.Rejected() {
+			e.enrich(facts, b, i, now)
+			sawNode = sawNode || s.Entity.Kind == metric.Node && s.Entity.Part == "" && s.Entity.Node == b.Node
 		}
-		var pod *cluster.Pod
-		if s.Entity.Kind == metric.Pod || s.Entity.Kind == metric.Container {
-			pod = podOf(facts, b, i)
-		}
-		if pod != nil && pod.HostNetwork && s.Entity.Kind == metric.Pod {
-			removeNetwork(b, s)
-		}
-		if s.Entity.Part != "" {
-			continue
-		}
-		read := latest(s)
-		setUptime(s, pod, read)
-		switch s.Entity.Kind {
-		case metric.Container:
-			if pod != nil {
-				setContainer(s, pod.Container(s.Entity.Name))
-			}
-		case metric.Pod:
-			if pod != nil {
-				e.seen[s.Slot] = e.round
-				setPod(s, pod)
-			}
-		case metric.Node:
-			sawNode = sawNode || s.Entity.Node == b.Node
-			e.setNode(s, facts)
-		}
-		markSpec(s, read, now)
 	}
 	e.addPods(facts, b, reported, now)
 	if n := facts.Node(b.Node); n != nil && !sawNode && reported > 0 {
@@ -80,6 +53,33 @@ func (e *Enricher) Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
 		e.setNode(s, facts)
 		markSpec(s, 0, now)
 	}
+}
+
+// enrich sets the Spec group of sample i.
+func (e *Enricher) enrich(facts *cluster.Facts, b *metric.Batch, i int, now time.Time) {
+	s := &b.Samples[i]
+	var pod *cluster.Pod
+	if s.Entity.Kind == metric.Pod || s.Entity.Kind == metric.Container {
+		pod = podOf(facts, b, i)
+	}
+	if pod != nil && pod.HostNetwork && s.Entity.Kind == metric.Pod {
+		removeNetwork(b, s)
+	}
+	if s.Entity.Part != "" {
+		return
+	}
+	read := latest(s)
+	setUptime(s, pod, read)
+	switch {
+	case s.Entity.Kind == metric.Node:
+		e.setNode(s, facts)
+	case pod != nil && s.Entity.Kind == metric.Container:
+		setContainer(s, pod.Container(s.Entity.Name))
+	case pod != nil && s.Entity.Kind == metric.Pod:
+		e.seen[s.Slot] = e.round
+		setPod(s, pod)
+	}
+	markSpec(s, read, now)
 }
 
 // addPods adds a sample for each pod that has only containers in the batch.

@@ -74,10 +74,7 @@ func (ca *Calculator) timeIsSure(sr *series, at int64, b *metric.Batch) bool {
 		return !doubtful || sr.newest == 0 || at < sr.newest || ca.diverges(at-sr.newest, sr)
 	}
 	age := time.Duration(b.NodeTime - at)
-	if run.IsAfterReading(at, b.NodeTime, b.Resolution) {
-		return false
-	}
-	if doubtful && (at == sr.newest || ca.stepped >= 0 && !ca.isSinceStep(sr, at, age)) {
+	if run.IsAfterReading(at, b.NodeTime, b.Resolution) || doubtful && !ca.isSinceStep(sr, at, age) {
 		return false
 	}
 	if sr.n > 0 && !lately && age < forgetAfter {
@@ -106,10 +103,14 @@ func (ca *Calculator) age(at int64, received bool, b *metric.Batch) time.Duratio
 // that the clock could not have shown without the step, or, if the clock was put back, be too
 // old for one from before. What comes later than a reading can be old is from after the step.
 func (ca *Calculator) isSinceStep(sr *series, at int64, age time.Duration) bool {
-	if !ca.steppedLately() {
+	switch {
+	case at == sr.newest:
+		return false
+	case ca.stepped < 0:
+		return true
+	case !ca.steppedLately():
 		return age <= ca.clock-ca.stepped
-	}
-	if sr.doubt == 0 || ca.oldest > run.OldReading {
+	case sr.doubt == 0 || ca.oldest > run.OldReading:
 		return false
 	}
 	back := -ca.node.StepSize
