@@ -1,12 +1,14 @@
 package cluster
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/run"
 )
@@ -205,14 +207,16 @@ type PreviousRun struct {
 	StartedAt   time.Time          // of that run; zero if unknown
 	EndedAt     time.Time          // of the last run that ended; zero if none
 	StateReason string             // the current state's reason: CrashLoopBackOff, Completed, ...
+	EndReason   string             // why the last run ended: OOMKilled, Error, Completed
+	ExitCode    int32              // of the last run
 }
 
-// NewPreviousRun returns a PreviousRun with these fields; nil if all of them are empty.
-func NewPreviousRun(last metric.ContainerID, started, ended time.Time, reason string) *PreviousRun {
-	if last == "" && started.IsZero() && ended.IsZero() && reason == "" {
+// OrNil returns p, or nil if it is empty.
+func (p PreviousRun) OrNil() *PreviousRun {
+	if p == (PreviousRun{}) {
 		return nil
 	}
-	return &PreviousRun{LastID: last, StartedAt: started, EndedAt: ended, StateReason: reason}
+	return &p
 }
 
 // LastID returns the container ID of the run before the current state; empty if the status
@@ -252,6 +256,18 @@ func (c *Container) StateReason() string {
 	return c.Previous.StateReason
 }
 
+// Ending returns how the last run ended, such as "OOMKilled, exit code 137"; empty if none has.
+func (c *Container) Ending() string {
+	switch p := c.Previous; {
+	case p == nil || p.EndReason == "" && p.ExitCode == 0:
+		return ""
+	case p.EndReason == "":
+		return fmt.Sprintf("exit code %d", p.ExitCode)
+	default:
+		return fmt.Sprintf("%s, exit code %d", p.EndReason, p.ExitCode)
+	}
+}
+
 // Record returns what the API server reports of the container's runs. c may be nil.
 func (c *Container) Record() run.Record {
 	switch {
@@ -270,6 +286,46 @@ func (c *Container) Record() run.Record {
 // is a regular container or a sidecar.
 func (c *Container) Required() bool {
 	return c.State == StateRunning && (c.Role == Regular || c.Role == Sidecar)
+}
+
+// Partial is a pod that runs without some of its containers. Its numbers are those of the others.
+type Partial struct {
+	Stopped *Container // the first container that should run and does not
+	Running int        // how many containers run
+	Of      int        // how many should
+}
+
+// String describes the pod: "1 of 2 containers: app does not run, CrashLoopBackOff, last run OOMKilled, exit code 137".
+func (p Partial) String() string {
+	text := fmt.Sprintf("%d of %s: %s does not run", p.Running, humanize.Count(p.Of, "container"), p.Stopped.Name)
+	if reason := p.Stopped.StateReason(); reason != "" {
+		text += ", " + reason
+	}
+	if ending := p.Stopped.Ending(); ending != "" {
+		text += ", last run " + ending
+	}
+	return text
+}
+
+// Partial reports whether p runs without a container that should run: one that waits, as after a
+// crash, or that failed. A container that completed is done.
+func (p *Pod) Partial() (partial Partial, ok bool) {
+	if p.Phase != Running || !p.Deleted.IsZero() {
+		return Partial{}, false
+	}
+	for i := range p.Containers {
+		c := &p.Containers[i]
+		switch {
+		case c.Role != Regular && c.Role != Sidecar:
+		case c.State == StateRunning:
+			partial.Running, partial.Of = partial.Running+1, partial.Of+1
+		case c.State == StateWaiting, c.State == StateTerminated && c.StateReason() != "Completed":
+			if partial.Of++; partial.Stopped == nil {
+				partial.Stopped = c
+			}
+		}
+	}
+	return partial, partial.Running > 0 && partial.Stopped != nil
 }
 
 // RunChangedAt returns when the present run of the container began or, if it does not run, when

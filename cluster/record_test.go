@@ -23,11 +23,11 @@ func TestRecord(t *testing.T) {
 		run.Record{State: run.Running, ID: "a", Start: start, First: true})
 	f("restarted, the last run unknown", &cluster.Container{State: cluster.StateRunning, ID: "a", StartedAt: start, Restarts: 1},
 		run.Record{State: run.Running, ID: "a", Start: start})
-	previous := cluster.NewPreviousRun("b", last, end, "")
+	previous := cluster.PreviousRun{LastID: "b", StartedAt: last, EndedAt: end}.OrNil()
 	f("restarted", &cluster.Container{State: cluster.StateRunning, ID: "a", StartedAt: start, Previous: previous},
 		run.Record{State: run.Running, ID: "a", Start: start, LastID: "b", LastStart: last, LastEnd: end})
 	f("waits", &cluster.Container{State: cluster.StateWaiting, ID: "b", Previous: previous},
 		run.Record{State: run.Stopped, ID: "b", LastID: "b", LastStart: last, LastEnd: end})
-	f("has ended", &cluster.Container{State: cluster.StateTerminated, ID: "a", StartedAt: start, Previous: cluster.NewPreviousRun("", time.Time{}, end, "")},
+	f("has ended", &cluster.Container{State: cluster.StateTerminated, ID: "a", StartedAt: start, Previous: cluster.PreviousRun{EndedAt: end}.OrNil()},
 		run.Record{State: run.Stopped, ID: "a", LastStart: start, LastEnd: end})
 }

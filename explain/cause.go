@@ -2,11 +2,13 @@ package explain
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -20,8 +22,9 @@ type causeKey struct {
 	served    bool
 	several   bool   // several nodes report it, and nothing shows which is right
 	idle      bool   // nothing is to be measured
+	partial   bool   // other containers of the pod are measured
 	cgroup    bool   // detail is about a cgroup
-	detail    string // only if idle, or about a cgroup
+	detail    string // only if idle or partial, or about a cgroup
 }
 
 // cause is a MissingCause that is still being counted.
@@ -57,6 +60,11 @@ func (r *reporter) cause(o *Outcome, node metric.NodeName, kind metric.Kind) *ca
 	} else if kind == metric.System && o.Said != "" {
 		key.cgroup, key.detail = true, o.Said
 	}
+	return r.causeOf(key, o, node)
+}
+
+// causeOf returns the cause with a key. o is an outcome that it counts, of an entity on node.
+func (r *reporter) causeOf(key causeKey, o *Outcome, node metric.NodeName) *cause {
 	c := r.causes[key]
 	if c == nil {
 		c = &cause{outcome: *o, scaled: map[string]bool{}}
@@ -113,10 +121,13 @@ func (r *reporter) finish(key causeKey, c *cause) MissingCause {
 		outcome.evidence.Due = c.due.UnixNano()
 	}
 	out.Reason, out.Node, out.Severity = key.reason.String(), key.node, c.severity.String()
-	if key.idle {
+	if key.idle || key.partial {
 		out.Why = key.detail
 	}
 	out.Message = t.message(&outcome, false)
+	if key.partial {
+		out.Message = r.partialMessage(c)
+	}
 	out.Since = utc(c.Since)
 	slices.SortFunc(c.names, compareNamed)
 	for _, n := range c.names { // commands name the first that they fit
@@ -136,6 +147,27 @@ func (r *reporter) finish(key causeKey, c *cause) MissingCause {
 	}
 	out.Autoscalers = slices.Sorted(maps.Keys(c.scaled))
 	return out
+}
+
+// partialMessage describes pods of which a container does not run: one pod in full.
+func (r *reporter) partialMessage(c *cause) string {
+	if c.Pods > 1 {
+		return "these pods run without one of their containers; their numbers are those of the others"
+	}
+	pod := r.s.explainer.Facts.Pod(c.names[0].ref)
+	partial, _ := pod.Partial()
+	w := r.messageWriter(pod.Node, metric.Pod)
+	w.pod = pod
+	a := arguments{}
+	w.addState(a, &c.outcome)
+	text := fmt.Sprintf("the pod runs without container %s; its numbers are those of %d of %s", c.names[0].container, partial.Running, humanize.Count(partial.Of, "container"))
+	if ended := a["ended"]; ended != "" {
+		text += "; the last run ended " + ended
+	}
+	if restarts := a["restarts"]; restarts != "" {
+		text += "; restarted " + restarts
+	}
+	return text
 }
 
 // joinNodes joins causes that several nodes have in common into one cause.
@@ -172,6 +204,7 @@ func compareKeys(x, y causeKey) int {
 		compareBool(x.served, y.served),
 		compareBool(x.several, y.several),
 		compareBool(x.idle, y.idle),
+		compareBool(x.partial, y.partial),
 		compareBool(x.cgroup, y.cgroup),
 		strings.Compare(x.detail, y.detail),
 	)

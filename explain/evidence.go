@@ -138,7 +138,7 @@ func (ex *Explainer) knownContainer(c *cluster.Container) *Known {
 	if c == nil {
 		return nil
 	}
-	k := &Known{Why: c.StateReason(), ID: c.ID, Started: utc(c.StartedAt), Restarts: c.Restarts, AsOf: utc(ex.Facts.At)}
+	k := &Known{Why: c.StateReason(), ID: c.ID, Started: utc(c.StartedAt), Restarts: c.Restarts, Ending: c.Ending(), AsOf: utc(ex.Facts.At)}
 	switch c.State {
 	case cluster.StateWaiting:
 		k.State, k.Started = "waiting", time.Time{}

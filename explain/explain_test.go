@@ -360,7 +360,7 @@ func finding(out *strings.Builder, f *explain.Finding, indent string) {
 
 func report(out *strings.Builder, r *explain.MissingReport) {
 	fmt.Fprintf(out, "%s\nnodes %+v, pods %+v\n", r.Summary, r.Nodes, r.Pods)
-	for i, c := range slices.Concat(r.Causes, r.Idle) {
+	for i, c := range slices.Concat(r.Causes, r.Partial, r.Idle) {
 		if i == len(r.Causes) {
 			fmt.Fprintln(out, "not missing:")
 		}

@@ -115,7 +115,7 @@ func (fx *fixture) learn(lines []string, at time.Time, synced bool) error {
 				return fmt.Errorf("%q: name its pod first", line)
 			}
 			f := cluster.Container{
-				Name: e.Name, State: cluster.StateRunning, ID: metric.ContainerID(r.text("id")), Previous: cluster.NewPreviousRun(metric.ContainerID(r.text("last")), time.Time{}, r.moment("ended"), r.text("why")),
+				Name: e.Name, State: cluster.StateRunning, ID: metric.ContainerID(r.text("id")), Previous: cluster.PreviousRun{LastID: metric.ContainerID(r.text("last")), EndedAt: r.moment("ended"), StateReason: r.text("why"), EndReason: r.text("end"), ExitCode: int32(r.number("exit"))}.OrNil(),
 				StartedAt: r.moment("started"), Restarts: int32(r.number("restarts")),
 			}
 			for flag, state := range map[string]cluster.ContainerState{"waiting": cluster.StateWaiting, "terminated": cluster.StateTerminated, "unknown": cluster.StateUnknown} {

@@ -199,6 +199,12 @@ func (w *messageWriter) addState(a arguments, r *Outcome) {
 	}
 	if !c.EndedAt().IsZero() {
 		a["ended"] = w.ago(w.read.byOurClock(c.EndedAt()))
+		switch {
+		case c.State != cluster.StateTerminated && c.Ending() != "":
+			a["ended"] += ": " + c.Ending()
+		case c.State == cluster.StateTerminated && c.Previous.ExitCode != 0: // the state has the reason
+			a["ended"] += fmt.Sprintf(" with exit code %d", c.Previous.ExitCode)
+		}
 	}
 	switch c.Restarts {
 	case 0:

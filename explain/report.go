@@ -103,12 +103,21 @@ func (r *reporter) node(name metric.NodeName, outcome Outcome) {
 // pod counts a pod that the API server knows.
 func (r *reporter) pod(p *cluster.Pod, outcome Outcome) {
 	r.pods.count(&outcome)
-	c := r.cause(&outcome, p.Node, metric.Pod)
-	if c == nil {
-		return
+	if c := r.cause(&outcome, p.Node, metric.Pod); c != nil {
+		r.addPod(c, p, outcome.Container)
 	}
+	if partial, ok := p.Partial(); ok && outcome.Served {
+		r.pods.Partial++
+		stopped := notRunning(p, partial.Stopped, nil)
+		key := causeKey{reason: stopped.Reason, partial: true, detail: stopped.Said}
+		r.addPod(r.causeOf(key, &stopped, p.Node), p, stopped.Container)
+	}
+}
+
+// addPod counts a pod in a cause, because of one of its containers or, if that is empty, as a whole.
+func (r *reporter) addPod(c *cause, p *cluster.Pod, container string) {
 	c.Pods++
-	c.names = append(c.names, named{ref: p.PodRef, container: outcome.Container})
+	c.names = append(c.names, named{ref: p.PodRef, container: container})
 	if r.s.explainer.Autoscalers != nil {
 		for _, a := range r.s.explainer.Autoscalers(p) {
 			c.scaled[a] = true
@@ -153,9 +162,12 @@ func (r *reporter) report(subject string) MissingReport {
 	report := MissingReport{At: r.s.explainer.Now, Nodes: r.nodes, Pods: r.pods, Cgroups: r.cgroups, Causes: []MissingCause{}}
 	for _, key := range keys {
 		c := r.finish(key, r.causes[key])
-		if key.idle {
+		switch {
+		case key.idle:
 			report.Idle = append(report.Idle, c)
-		} else {
+		case key.partial:
+			report.Partial = append(report.Partial, c)
+		default:
 			report.Causes = append(report.Causes, c)
 		}
 	}
@@ -205,6 +217,13 @@ func (r *reporter) summary(subject string) string {
 	}
 	if r.pods.Doubtful > 0 {
 		all[len(all)-1] += fmt.Sprintf(", %s of them in doubt", humanize.Number(r.pods.Doubtful))
+	}
+	switch n := r.pods.Partial; n {
+	case 0:
+	case 1:
+		all = append(all, "1 pod runs without one of its containers")
+	default:
+		all = append(all, humanize.Count(n, "pod")+" run without one of their containers")
 	}
 	if r.pods.Idle > 0 {
 		all = append(all, fmt.Sprintf("%s %s waiting or finished and %s no metrics", humanize.Count(r.pods.Idle, "pod"), humanize.IsAre(r.pods.Idle), humanize.HasHave(r.pods.Idle)))

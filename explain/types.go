@@ -47,6 +47,8 @@ type Known struct {
 	Started  time.Time          `json:"started,omitzero"`
 	Deleted  time.Time          `json:"deleted,omitzero"`
 	Restarts int32              `json:"restarts,omitempty"`
+	// Ending is how the last run of a container ended: "OOMKilled, exit code 137".
+	Ending string `json:"ending,omitempty"`
 	// AsOf is when the API server last answered.
 	AsOf time.Time `json:"asOf,omitzero"`
 }
@@ -147,6 +149,9 @@ type MissingReport struct {
 	Workload *Workload `json:"workload,omitempty"`
 	// Causes are the reasons why numbers are missing, the most harmful first.
 	Causes []MissingCause `json:"causes"`
+	// Partial are the reasons why pods that have numbers run without one of their containers, as after
+	// a crash. The numbers are those of the other containers.
+	Partial []MissingCause `json:"partial,omitempty"`
 	// Idle are the reasons why some pods have nothing to measure, in the same order. Autoscalers
 	// may still wait for these pods. Pods that have finished are only counted.
 	Idle []MissingCause `json:"idle,omitempty"`
@@ -158,6 +163,8 @@ type Tally struct {
 	Served   int `json:"served"`
 	// Doubtful counts the served entities with an instance that was chosen among several.
 	Doubtful int `json:"doubtful,omitempty"`
+	// Partial counts the served pods that run without one of their containers.
+	Partial int `json:"partial,omitempty"`
 	// Idle counts the entities that should have no numbers: pods that wait or have finished.
 	Idle int `json:"idle,omitempty"`
 }
@@ -166,7 +173,7 @@ type Tally struct {
 type MissingCause struct {
 	Reason   string `json:"reason"`
 	Severity string `json:"severity"`
-	// Why is, for idle pods, what the API server reports in addition: "ErrImagePull".
+	// Why is, for idle and partial pods, what the API server reports in addition: "ErrImagePull".
 	Why string `json:"why,omitempty"`
 	// Node is the node, if the cause belongs to one node.
 	Node    metric.NodeName `json:"node,omitempty"`

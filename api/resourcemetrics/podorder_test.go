@@ -138,7 +138,7 @@ func TestLastKnownUntilReported(t *testing.T) {
 	for _, want := range []int{1, 1, 0, 0} {
 		if want == 0 {
 			restarted := *web
-			restarted.Containers = []cluster.Container{{Name: "app", State: cluster.StateRunning, Previous: cluster.NewPreviousRun("", time.Time{}, noon.Add(time.Second), "")}}
+			restarted.Containers = []cluster.Container{{Name: "app", State: cluster.StateRunning, Previous: cluster.PreviousRun{EndedAt: noon.Add(time.Second)}.OrNil()}}
 			w.facts = w.facts.With(cluster.FactsChange{Synced: true, At: noon, Pods: []*cluster.Pod{&restarted}})
 		}
 		list, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{})
@@ -159,7 +159,7 @@ func TestRunsEndBetweenReads(t *testing.T) {
 	app := func(state cluster.ContainerState, started, ended time.Duration) cluster.Container {
 		c := cluster.Container{Name: "app", State: state, StartedAt: noon.Add(started)}
 		if ended != 0 {
-			c.Previous = cluster.NewPreviousRun("", time.Time{}, noon.Add(ended), "")
+			c.Previous = cluster.PreviousRun{EndedAt: noon.Add(ended)}.OrNil()
 		}
 		return c
 	}

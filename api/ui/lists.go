@@ -267,7 +267,7 @@ func (p *page) filterPods(pods []listItem) []listItem {
 	}
 	if p.query.reason != "" {
 		pods = slices.DeleteFunc(pods, func(it listItem) bool {
-			if it.rank == measured {
+			if it.rank == measured || it.rank == partial {
 				return true
 			}
 			f := p.podFinding(&it)

@@ -12,6 +12,7 @@ type missingReport struct {
 	Summary string
 	Causes  []cause
 	Cut     listRange
+	Partial *missingReport // pods that run without a container; nil if there are none
 	Idle    *missingReport // pods with nothing to measure; nil if there are none
 }
 
@@ -46,11 +47,18 @@ func (p *page) missingReport(r *explain.MissingReport, most int) missingReport {
 	for i := range r.Causes[drawn.Cut.From:drawn.Cut.To] {
 		drawn.Causes = append(drawn.Causes, p.cause(&r.Causes[drawn.Cut.From+i]))
 	}
-	if len(r.Idle) > 0 {
-		drawn.Idle = &missingReport{}
-		for i := range r.Idle[:min(len(r.Idle), maxNames)] {
-			drawn.Idle.Causes = append(drawn.Idle.Causes, p.cause(&r.Idle[i]))
-		}
+	drawn.Partial, drawn.Idle = p.causes(r.Partial), p.causes(r.Idle)
+	return drawn
+}
+
+// causes returns the first causes of a list; nil if there are none.
+func (p *page) causes(all []explain.MissingCause) *missingReport {
+	if len(all) == 0 {
+		return nil
+	}
+	drawn := &missingReport{}
+	for i := range all[:min(len(all), maxNames)] {
+		drawn.Causes = append(drawn.Causes, p.cause(&all[i]))
 	}
 	return drawn
 }

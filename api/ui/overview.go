@@ -81,6 +81,9 @@ func tallyCard(name string, t explain.Tally) card {
 	if t.Doubtful > 0 {
 		c.Notes, c.State.Tone = append(c.Notes, humanize.Number(t.Doubtful)+" in doubt"), warn
 	}
+	if t.Partial > 0 {
+		c.Notes, c.State.Tone = append(c.Notes, humanize.Number(t.Partial)+" without one of their containers"), warn
+	}
 	if t.Served < t.Expected {
 		c.Text += " of " + humanize.Number(t.Expected)
 		c.State.Tone = bad

@@ -126,8 +126,12 @@ func (p *page) nodeState(it *listItem) (state, string) {
 
 // podState returns the state of a pod, and the reason in one line if it is not ok.
 func (p *page) podState(it *listItem) (state, string) {
-	if it.rank == measured {
+	switch it.rank {
+	case measured:
 		return fine, ""
+	case partial:
+		runs, _ := it.pod.Partial()
+		return rankState(partial), runs.String()
 	}
 	f := p.podFinding(it)
 	if f == nil {
@@ -164,6 +168,8 @@ func rankState(r rank) state {
 		return state{"waiting", warn}
 	case doubtful:
 		return state{"in doubt", warn}
+	case partial:
+		return state{"partial", warn}
 	case measured:
 		return fine
 	}

@@ -140,6 +140,7 @@ const (
 	missing  rank = iota // it should have numbers, and some are missing
 	waiting              // a started pod without a running container, as after a crash
 	doubtful             // some numbers are in doubt or stale
+	partial              // a pod whose numbers are those of some containers, because one does not run
 	measured
 	idle // it has nothing to measure
 )
@@ -179,8 +180,14 @@ func (it *listItem) measure(s *metric.Sample) {
 // numbers.
 func (it *listItem) measureKnown(s *metric.Sample) {
 	before := it.rank
-	if it.measure(s); it.rank == missing {
+	it.measure(s)
+	switch {
+	case it.rank == missing:
 		it.rank = before
+	case it.rank == measured && it.pod != nil:
+		if _, ok := it.pod.Partial(); ok {
+			it.rank = partial
+		}
 	}
 }
 

@@ -48,6 +48,9 @@ func fillItem(it *Item, r Resource, rows []listRow, facts *cluster.Facts, c *met
 	if p := podOf(facts, e); p != nil {
 		it.Workload = Workload(p.Workload())
 		it.Restarts = restartCount(p, e)
+		if partial, ok := p.Partial(); ok && e.Kind == metric.Pod {
+			it.Partial = &Partial{Running: partial.Running, Containers: partial.Of, Stopped: partial.Stopped.Name, Message: partial.String()}
+		}
 	}
 
 	for g := range metric.Group(metric.NumGroups) {

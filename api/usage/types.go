@@ -69,6 +69,9 @@ type Item struct {
 	// Metrics holds the further metrics of the request, by their names in the catalogue and in its
 	// units (docs/metrics.md).
 	Metrics map[string]float64 `json:"metrics,omitempty"`
+	// Partial is set if a container of the pod should run and does not, as after a crash. The numbers are
+	// those of the other containers.
+	Partial *Partial `json:"partial,omitempty"`
 	// Reasons explain why a group has no number, or what the reader must know about the number it has.
 	Reasons []GroupReason `json:"reasons,omitempty"`
 }
@@ -77,6 +80,16 @@ type Item struct {
 type Workload struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
+}
+
+// Partial is how many containers of a pod run.
+type Partial struct {
+	Running    int    `json:"running"`
+	Containers int    `json:"containers"` // that should run
+	Stopped    string `json:"stopped"`    // the first one that does not
+	// Message is the same as text, with what the API server reports: "1 of 2 containers: app does not
+	// run, CrashLoopBackOff, last run OOMKilled, exit code 137".
+	Message string `json:"message"`
 }
 
 // CPUUsage is the CPU time used in each second of the window that ends at Time.

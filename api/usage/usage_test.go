@@ -135,8 +135,11 @@ func village() (*fixed, *cluster.Facts) {
 	var facts *cluster.Facts
 	facts = facts.With(cluster.FactsChange{Synced: true, At: noon, Pods: []*cluster.Pod{{
 		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: cluster.Running, Labels: map[string]string{"app": "web", "pod-template-hash": "5d9f"},
-		Owner:      &cluster.Owner{Kind: "ReplicaSet", Name: "web-5d9f"},
-		Containers: []cluster.Container{{Name: "app", Restarts: 2}, {Name: "proxy", Restarts: 1}},
+		Owner: &cluster.Owner{Kind: "ReplicaSet", Name: "web-5d9f"},
+		Containers: []cluster.Container{
+			{Name: "app", State: cluster.StateRunning, Restarts: 2},
+			{Name: "proxy", State: cluster.StateWaiting, Restarts: 1, Previous: &cluster.PreviousRun{StateReason: "CrashLoopBackOff", EndReason: "OOMKilled", ExitCode: 137}},
+		},
 	}}, Nodes: []*cluster.Node{{Name: "n1", Labels: map[string]string{"zone": "a"}}}})
 	return v, facts
 }

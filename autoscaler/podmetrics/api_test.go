@@ -218,7 +218,7 @@ func randomFixture(t testing.TB, r *rand.Rand) *fixture {
 			for i := range after.Containers {
 				if c := &after.Containers[i]; r.IntN(2) == 0 {
 					c.State = []cluster.ContainerState{cluster.StateRunning, cluster.StateWaiting}[r.IntN(2)]
-					c.StartedAt, c.Previous = w.now.Add(-time.Duration(r.IntN(20))*time.Second), cluster.NewPreviousRun("", time.Time{}, w.now.Add(-time.Duration(r.IntN(20))*time.Second), "")
+					c.StartedAt, c.Previous = w.now.Add(-time.Duration(r.IntN(20))*time.Second), cluster.PreviousRun{EndedAt: w.now.Add(-time.Duration(r.IntN(20)) * time.Second)}.OrNil()
 				}
 			}
 		default:

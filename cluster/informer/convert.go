@@ -156,7 +156,7 @@ func setState(f *cluster.Container, s *v1.ContainerStatus, shared *pool) {
 	f.ID = bareID(s.ContainerID)
 	var past cluster.PreviousRun
 	if last := s.LastTerminationState.Terminated; last != nil {
-		past = cluster.PreviousRun{LastID: bareID(last.ContainerID), StartedAt: last.StartedAt.Time, EndedAt: last.FinishedAt.Time}
+		past = cluster.PreviousRun{LastID: bareID(last.ContainerID), StartedAt: last.StartedAt.Time, EndedAt: last.FinishedAt.Time, EndReason: shared.text(last.Reason), ExitCode: last.ExitCode}
 	}
 	switch state := &s.State; {
 	case state.Running != nil:
@@ -167,6 +167,7 @@ func setState(f *cluster.Container, s *v1.ContainerStatus, shared *pool) {
 		f.State = cluster.StateTerminated
 		f.StartedAt, past.EndedAt = t.StartedAt.Time, t.FinishedAt.Time
 		past.StateReason = shared.text(t.Reason)
+		past.EndReason, past.ExitCode = past.StateReason, t.ExitCode
 		if t.ContainerID != "" {
 			f.ID = bareID(t.ContainerID)
 		}
@@ -179,7 +180,7 @@ func setState(f *cluster.Container, s *v1.ContainerStatus, shared *pool) {
 			f.ID = past.LastID
 		}
 	}
-	f.Previous = cluster.NewPreviousRun(past.LastID, past.StartedAt, past.EndedAt, past.StateReason)
+	f.Previous = past.OrNil()
 }
 
 // bareID removes the name of the runtime from an ID: "containerd://4e00" becomes "4e00".

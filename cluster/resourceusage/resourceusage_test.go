@@ -59,7 +59,7 @@ func TestMayServe(t *testing.T) {
 		return &cluster.Pod{UID: "a", Phase: cluster.Running, Containers: []cluster.Container{c}}
 	}
 	at := func(n int64) time.Time { return time.Unix(n, 0) }
-	ended := func(n int64) *cluster.PreviousRun { return cluster.NewPreviousRun("", time.Time{}, at(n), "") }
+	ended := func(n int64) *cluster.PreviousRun { return cluster.PreviousRun{EndedAt: at(n)}.OrNil() }
 	f("it still runs", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(50)}), usage("a", 100, 50), true)
 	f("restarted before", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(80), Previous: ended(79)}), usage("a", 100, 0), true)
 	f("restarted since", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(102), Previous: ended(101)}), usage("a", 100, 0), false)
@@ -78,17 +78,17 @@ func TestMayServe(t *testing.T) {
 	f("the time is unknown", pod(cluster.Container{State: cluster.StateWaiting, Previous: ended(101)}), usage("a", 0, 0), true)
 
 	// IDs need no clock.
-	since := cluster.Container{State: cluster.StateRunning, ID: "2", StartedAt: at(3600), Previous: cluster.NewPreviousRun("1", at(40), at(3599), "")}
+	since := cluster.Container{State: cluster.StateRunning, ID: "2", StartedAt: at(3600), Previous: cluster.PreviousRun{LastID: "1", StartedAt: at(40), EndedAt: at(3599)}.OrNil()}
 	f("the clock was put back, and the ID is that of the present run", pod(since), withID(usage("a", 100, 0), "2"), true)
 	f("the ID is that of the run that ended", pod(since), withID(usage("a", 100, 3600), "1"), false)
 	f("the ID is neither, and it was measured before", pod(since), withID(usage("a", 100, 0), "0"), false)
 	f("the ID is neither, and it was measured since: the API server is late", pod(since), withID(usage("a", 4000, 3900), "3"), true)
-	waits := cluster.Container{State: cluster.StateWaiting, ID: "1", Previous: cluster.NewPreviousRun("1", at(40), at(60), "")}
+	waits := cluster.Container{State: cluster.StateWaiting, ID: "1", Previous: cluster.PreviousRun{LastID: "1", StartedAt: at(40), EndedAt: at(60)}.OrNil()}
 	f("it waits, and the ID is that of the run that ended", pod(waits), withID(usage("a", 58, 0), "1"), false)
 	f("it waits, and the ID is that of a later run", pod(waits), withID(usage("a", 70, 0), "2"), true)
 
 	// A run that ended soon began near the present one.
-	crashed := cluster.Container{State: cluster.StateRunning, StartedAt: at(104), Previous: cluster.NewPreviousRun("", at(100), at(102), "")}
+	crashed := cluster.Container{State: cluster.StateRunning, StartedAt: at(104), Previous: cluster.PreviousRun{StartedAt: at(100), EndedAt: at(102)}.OrNil()}
 	f("a crash within seconds", pod(crashed), usage("a", 102, 100), false)
 	f("a crash within seconds, and the clock was put back", pod(crashed), usage("a", 102, 103.6), true)
 
@@ -96,7 +96,7 @@ func TestMayServe(t *testing.T) {
 	f("it ended at an unknown time", pod(cluster.Container{State: cluster.StateTerminated, ID: "1", StartedAt: at(50)}), usage("a", 100, 50.2), false)
 	f("it ended at an unknown time, and this is its ID", pod(cluster.Container{State: cluster.StateTerminated, ID: "1"}), withID(usage("a", 100, 0), "1"), false)
 	f("it ended at an unknown time, and this is a later run", pod(cluster.Container{State: cluster.StateTerminated, ID: "1", StartedAt: at(50)}), usage("a", 100, 70), true)
-	f("it waits, and its last run ended at an unknown time", pod(cluster.Container{State: cluster.StateWaiting, ID: "1", Previous: cluster.NewPreviousRun("1", time.Time{}, time.Time{}, "CrashLoopBackOff")}), usage("a", 100, 0), false)
+	f("it waits, and its last run ended at an unknown time", pod(cluster.Container{State: cluster.StateWaiting, ID: "1", Previous: cluster.PreviousRun{LastID: "1", StateReason: "CrashLoopBackOff"}.OrNil()}), usage("a", 100, 0), false)
 
 	memory := usage("a", 110, 0)
 	memory.MeasuredAt, memory.Runs[0] = second(100), NewRun(memory.Window, second(100), "", 0, metric.StartReported)
@@ -107,9 +107,9 @@ func TestMayServe(t *testing.T) {
 // and a pod is served whole.
 func TestMayServeOtherContainers(t *testing.T) {
 	p := &cluster.Pod{UID: "a", Phase: cluster.Running, Containers: []cluster.Container{
-		{Name: "app", State: cluster.StateWaiting, Previous: cluster.NewPreviousRun("", time.Time{}, time.Unix(101, 0), "CrashLoopBackOff")},
+		{Name: "app", State: cluster.StateWaiting, Previous: cluster.PreviousRun{EndedAt: time.Unix(101, 0), StateReason: "CrashLoopBackOff"}.OrNil()},
 		{Name: "mesh", State: cluster.StateRunning, Role: cluster.Sidecar},
-		{Name: "setup", State: cluster.StateTerminated, Role: cluster.Init, Previous: cluster.NewPreviousRun("", time.Time{}, time.Unix(101, 0), "")},
+		{Name: "setup", State: cluster.StateTerminated, Role: cluster.Init, Previous: cluster.PreviousRun{EndedAt: time.Unix(101, 0)}.OrNil()},
 	}}
 	u := usage("a", 100, 0)
 	w := metric.Window{End: second(103), Length: time.Second}

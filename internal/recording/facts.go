@@ -2,7 +2,6 @@ package recording
 
 import (
 	"encoding/json"
-	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -83,24 +82,25 @@ func (c *codec) pod(p *cluster.Pod) {
 
 // container describes cluster.Container.
 func (c *codec) container(f *cluster.Container) {
-	last, ended, reason := f.LastID(), f.EndedAt(), f.StateReason()
-	var started time.Time
+	var past cluster.PreviousRun
 	if f.Previous != nil {
-		started = f.Previous.StartedAt
+		past = *f.Previous
 	}
 	name(c, 1, &f.Name)
 	enum(c, 2, &f.Role, int(cluster.Ephemeral)+1)
 	enum(c, 3, &f.State, int(cluster.StateTerminated)+1)
 	name(c, 4, &f.ID)
-	name(c, 5, &last)
+	name(c, 5, &past.LastID)
 	c.stamp(6, &f.StartedAt)
-	c.stamp(7, &ended)
-	name(c, 8, &reason)
+	c.stamp(7, &past.EndedAt)
+	name(c, 8, &past.StateReason)
 	signed(c, 9, &f.Restarts)
 	c.requirements(10, &f.Spec)
-	c.stamp(11, &started)
+	c.stamp(11, &past.StartedAt)
+	name(c, 12, &past.EndReason)
+	signed(c, 13, &past.ExitCode)
 	if c.decoding {
-		f.Previous = cluster.NewPreviousRun(last, started, ended, reason)
+		f.Previous = past.OrNil()
 	}
 }
 

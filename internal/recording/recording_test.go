@@ -249,8 +249,8 @@ func (w *fixture) learn() {
 			Ready: cluster.ReadyFalse, HostNetwork: w.chance(0.5), QoS: "Burstable", Labels: map[string]string{"app": w.unique("app"), "tier": "web"},
 			Started: w.now.Truncate(time.Second), KnownAt: w.now.Add(-time.Second),
 			Containers: []cluster.Container{
-				{Name: "app", Role: cluster.Sidecar, State: cluster.StateRunning, ID: "i", Previous: cluster.NewPreviousRun("l", time.Time{}, time.Time{}, "Because"), StartedAt: w.now, Restarts: -1},
-				{Name: "b", Previous: cluster.NewPreviousRun("", time.Time{}, time.Unix(0, 0), "")},
+				{Name: "app", Role: cluster.Sidecar, State: cluster.StateRunning, ID: "i", Previous: cluster.PreviousRun{LastID: "l", StateReason: "Because"}.OrNil(), StartedAt: w.now, Restarts: -1},
+				{Name: "b", Previous: cluster.PreviousRun{EndedAt: time.Unix(0, 0)}.OrNil()},
 			},
 		}
 		p.Spec.Set(metric.CPURequest, 0.5)

@@ -81,7 +81,10 @@ func Failing(t testing.TB) *Cluster {
 
 	crash := PodFacts("n1", "shop", "mailer-6f9c", "mailer")
 	crash.Containers[0].State, crash.Containers[0].Restarts = cluster.StateWaiting, 17
-	crash.Containers[0].Previous = cluster.NewPreviousRun("", time.Time{}, Noon.Add(-3*time.Minute), "CrashLoopBackOff")
+	crash.Containers[0].Previous = cluster.PreviousRun{EndedAt: Noon.Add(-3 * time.Minute), StateReason: "CrashLoopBackOff"}.OrNil()
+	partial := PodFacts("n1", "shop", "cart-0", "cart", "feeder")
+	partial.Containers[1].State, partial.Containers[1].Restarts = cluster.StateWaiting, 4
+	partial.Containers[1].Previous = cluster.PreviousRun{EndedAt: Noon.Add(-time.Minute), StateReason: "CrashLoopBackOff", EndReason: "OOMKilled", ExitCode: 137}.OrNil()
 	young := PodFacts("n2", "shop", "web-3", "app")
 	young.Started, young.KnownAt = Noon.Add(-9*time.Second), Noon.Add(-10*time.Second)
 	young.Containers[0].StartedAt = Noon.Add(-8 * time.Second)
@@ -89,9 +92,9 @@ func Failing(t testing.TB) *Cluster {
 	waiting.Phase, waiting.Containers[0].State, waiting.Started = cluster.Pending, cluster.StateUnknown, time.Time{}
 	done := PodFacts("n1", "batch", "import-aaaaa", "import")
 	done.Phase, done.Containers[0].State = cluster.Succeeded, cluster.StateTerminated
-	done.Containers[0].Previous = cluster.NewPreviousRun("", time.Time{}, Noon.Add(-time.Hour), "Completed")
+	done.Containers[0].Previous = cluster.PreviousRun{EndedAt: Noon.Add(-time.Hour), StateReason: "Completed"}.OrNil()
 	pods := []*cluster.Pod{
-		PodFacts("n1", "shop", "web-1", "app", "proxy"), PodFacts("n1", "shop", "cart-0", "cart"), PodFacts("n1", "kube-system", "kube-proxy-n1", "kube-proxy"),
+		PodFacts("n1", "shop", "web-1", "app", "proxy"), partial, PodFacts("n1", "kube-system", "kube-proxy-n1", "kube-proxy"),
 		PodFacts("n1", "bank", "vault-0", "vault"), PodFacts("n2", "batch", "import-7g2k8", "import"), PodFacts("n2", "shop", "web-2", "app"), young, crash,
 		PodFacts("n3", "shop", "web-4", "app"), PodFacts("n3", "shop", "cart-1", "cart"), PodFacts("n4", "shop", "web-6", "app"),
 		PodFacts("n4", "bank", "ledger-0", "ledger", "backup"), PodFacts("arm-1", "shop", "arm-0", "app"), PodFacts("n6", "shop", "web-5", "app"), waiting, done,

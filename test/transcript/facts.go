@@ -121,6 +121,10 @@ func fillContainer(c *cluster.Container, attrs map[string]string) (err error) {
 			past.LastID = metric.ContainerID(v)
 		case "why":
 			past.StateReason = v
+		case "end-reason":
+			past.EndReason = v
+		case "exit-code":
+			_, err = fmt.Sscan(v, &past.ExitCode)
 		case "last-started":
 			past.StartedAt, err = Moment(v)
 		case "ended":
@@ -146,9 +150,7 @@ func fillContainer(c *cluster.Container, attrs map[string]string) (err error) {
 			return err
 		}
 	}
-	if past != (cluster.PreviousRun{}) {
-		c.Previous = &past
-	}
+	c.Previous = past.OrNil()
 	return nil
 }
 

@@ -261,6 +261,7 @@ func known(e *explain.Explanation) string {
 	if k.Restarts > 0 {
 		d.add("restarts: %s", humanize.Number(k.Restarts))
 	}
+	d.add("last run: %s", k.Ending)
 	d.add("updated %s", moment(k.AsOf, e.At))
 	return d.String()
 }

@@ -19,11 +19,14 @@ func writeReport(p *page, r *explain.MissingReport) {
 	}
 	p.line(0, "", humanize.Bold, answer)
 	advised := map[string]bool{}
-	all := slices.Concat(r.Causes, r.Idle)
+	all := slices.Concat(r.Causes, r.Partial, r.Idle)
 	for i := range all {
 		c := &all[i]
 		p.Gap()
-		if i == len(r.Causes) {
+		if i == len(r.Causes) && len(r.Partial) > 0 {
+			p.line(0, "", humanize.Bold, "Measured without a container that does not run:")
+		}
+		if i == len(r.Causes)+len(r.Partial) {
 			p.line(0, "", humanize.Bold, "Nothing to measure, which an autoscaler shows as <unknown> too:")
 		}
 		writeCause(p, r.At, c, advised[c.Reason])

@@ -1,6 +1,7 @@
 package topcmd
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,8 @@ type column struct {
 	title string
 	// wide columns appear only in wide tables.
 	wide bool
+	// rare columns appear only if an item has a text for them.
+	rare bool
 	// needs are the metrics for its text, in addition to CPU and memory.
 	needs []metric.ID
 	// text returns the text of an item, or "" for a missing number.
@@ -37,7 +40,7 @@ func columns(r usage.Resource) []column {
 		return []column{
 			name("NAMESPACE", func(it *usage.Item) string { return string(it.Namespace) }),
 			name("NAME", func(it *usage.Item) string { return string(it.Pod) }),
-			cpu(), memory(), wide(node()),
+			cpu(), memory(), running(), wide(node()),
 			wide(ratio("CPU/REQUEST", metric.CPUUtilization)), wide(ratio("MEMORY/REQUEST", metric.MemoryUtilization)),
 			wide(sized("RSS", metric.MemoryRSS)),
 			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
@@ -134,6 +137,16 @@ func restarts() column {
 	}}
 }
 
+// running is the column of how many containers of a pod run, if one that should run does not.
+func running() column {
+	return column{title: "CONTAINERS", rare: true, text: func(it *usage.Item) string {
+		if it.Partial == nil {
+			return ""
+		}
+		return fmt.Sprintf("%d of %d", it.Partial.Running, it.Partial.Containers)
+	}}
+}
+
 // reason is the column that explains why numbers are missing.
 func reason() column {
 	return column{title: "REASON", wide: true, text: reasonText}
@@ -142,6 +155,9 @@ func reason() column {
 // reasonText explains why numbers of an item are missing. Groups with the same reason share a sentence.
 func reasonText(it *usage.Item) string {
 	var messages, groups []string
+	if p := it.Partial; p != nil {
+		messages, groups = append(messages, p.Message), append(groups, "")
+	}
 	for _, r := range it.Reasons {
 		text := r.Reason + " (" + r.Message + ")"
 		if i := slices.Index(messages, text); i >= 0 {
@@ -151,7 +167,7 @@ func reasonText(it *usage.Item) string {
 		messages, groups = append(messages, text), append(groups, r.Group)
 	}
 	for i := range messages {
-		messages[i] = groups[i] + " " + messages[i]
+		messages[i] = strings.TrimSpace(groups[i] + " " + messages[i])
 	}
 	return strings.Join(messages, "; ")
 }

@@ -33,7 +33,7 @@ func layout(list *usage.List, q usage.Query, wide, titles bool) table {
 		row = nil
 		for _, c := range shown {
 			text := c.text(&list.Items[i])
-			if text == "" && c.title != "REASON" {
+			if text == "" && !c.rare && c.title != "REASON" {
 				text = missing
 			}
 			row = append(row, text)
@@ -48,6 +48,9 @@ func layout(list *usage.List, q usage.Query, wide, titles bool) table {
 func shownColumns(list *usage.List, q usage.Query, wide bool) []column {
 	oneNamespace := q.Namespace != "" && !strings.ContainsAny(q.Namespace, "*?")
 	return slices.DeleteFunc(columns(list.Resource), func(c column) bool {
+		if c.rare && !slices.ContainsFunc(list.Items, func(it usage.Item) bool { return c.text(&it) != "" }) {
+			return true
+		}
 		return c.wide && !wide || c.title == "NAMESPACE" && oneNamespace || c.title == "NODE" && !c.wide && oneNode(list.Items)
 	})
 }

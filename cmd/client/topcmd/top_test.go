@@ -86,6 +86,13 @@ func newTestCluster() *testCluster {
 	}}
 }
 
+// newPartialCluster is a test cluster in which a container of web-1 does not run.
+func newPartialCluster() *testCluster {
+	c := newTestCluster()
+	c.lists[usage.Pods][1].Partial = &usage.Partial{Running: 1, Containers: 2, Stopped: "proxy", Message: "1 of 2 containers: proxy does not run, CrashLoopBackOff, last run OOMKilled, exit code 137"}
+	return c
+}
+
 // run runs a command line and returns everything that it prints.
 func run(ctx context.Context, lister cli.Lister, args ...string) string {
 	root := &cobra.Command{Use: "weir"}
@@ -107,7 +114,7 @@ func TestTranscripts(t *testing.T) {
 				if words[0] != "weir" {
 					t.Fatalf("%s: %q is no command of weir's", d.Pos, line)
 				}
-				out.WriteString(run(t.Context(), newTestCluster(), words[1:]...))
+				out.WriteString(run(t.Context(), newPartialCluster(), words[1:]...))
 			}
 			return out.String()
 		})

@@ -277,7 +277,7 @@ func parsePods(t *testing.T, input string) (list []*cluster.Pod) {
 		}
 		c := cluster.Container{
 			Name: words[0], State: cluster.StateRunning, StartedAt: started,
-			ID: metric.ContainerID(attrs["id"]), Previous: cluster.NewPreviousRun(metric.ContainerID(attrs["last"]), time.Time{}, time.Time{}, ""),
+			ID: metric.ContainerID(attrs["id"]), Previous: cluster.PreviousRun{LastID: metric.ContainerID(attrs["last"])}.OrNil(),
 		}
 		switch attrs["state"] {
 		case "waiting":
