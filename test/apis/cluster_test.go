@@ -139,13 +139,17 @@ func start(ctx context.Context, name string) (c *harness.Cluster, down func(), e
 
 // loadMetricsServer builds an image of the released program and loads it.
 func (w *testCluster) loadMetricsServer(ctx context.Context) error {
+	program, err := harness.BuildMetricsServer(ctx, os.Stderr)
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "weir-e2e-*")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	tarball := filepath.Join(dir, "image.tar")
-	if err := w.BuildImage(ctx, tarball, "weir.test/metrics-server:v0.9.0", w.Binary("metrics-server")); err != nil {
+	if err := w.BuildImage(ctx, tarball, "weir.test/metrics-server:v0.9.0", program); err != nil {
 		return err
 	}
 	return w.LoadImage(ctx, tarball)

@@ -169,11 +169,14 @@ func newKubeconfig(o *harness.Options) *cobra.Command {
 func newBuild() *cobra.Command {
 	return &cobra.Command{
 		Use:   "build",
-		Short: "Build the programs that the cache lacks, and print where they are",
+		Short: "Build the programs of clusters and of their tests that the cache lacks, and print where they are",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			programs, err := harness.Build(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
+				return err
+			}
+			if programs["metrics-server"], err = harness.BuildMetricsServer(cmd.Context(), cmd.ErrOrStderr()); err != nil {
 				return err
 			}
 			for _, name := range programs.Names() {

@@ -177,7 +177,11 @@ func (c *cluster) define(t *testing.T, files ...string) {
 func TestChart(t *testing.T) {
 	c := startForHelm(t)
 	tarball := filepath.Join(t.TempDir(), "image.tar")
-	if err := c.BuildImage(t.Context(), tarball, "weir.test/metrics-server:v0.9.0", c.Binary("metrics-server")); err != nil {
+	program, err := harness.BuildMetricsServer(t.Context(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.BuildImage(t.Context(), tarball, "weir.test/metrics-server:v0.9.0", program); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.LoadImage(t.Context(), tarball); err != nil {

@@ -24,7 +24,7 @@ import (
 
 // Programs are the paths of the built programs by name: etcd, kube-apiserver,
 // kube-controller-manager, kube-scheduler, kube-proxy, kubelet, kubectl,
-// containerd, containerd-shim-runc-v2, ctr, metrics-server.
+// containerd, containerd-shim-runc-v2, ctr.
 type Programs map[string]string
 
 // Path returns the path of a program, or an empty string.
@@ -104,7 +104,7 @@ func modules(clusters string) ([]module, error) {
 			"ctr":                     "github.com/containerd/containerd/v2/cmd/ctr",
 		},
 		flags: []string{"-ldflags", "-s -w", "-tags", "no_btrfs no_zfs"},
-	}, metricsServer}, nil
+	}}, nil
 }
 
 var metricsServer = module{

@@ -293,8 +293,7 @@ func (c *Cluster) KubeletIP() netip.Addr {
 // machine. Use it for a server that a test runs outside the cluster.
 func (c *Cluster) HostIP() netip.Addr { return c.state.Network.Host }
 
-// Binary returns the path of one of the built programs, such as "kubectl" or
-// "metrics-server".
+// Binary returns the path of one of the built programs, such as "kubectl".
 func (c *Cluster) Binary(name string) string { return c.state.Programs.Path(name) }
 
 // BinaryDir returns the folder of a program, for PATH.

@@ -30,6 +30,10 @@ type MetricsServer struct {
 // args come after the harness's own arguments, so they take precedence.
 func (c *Cluster) StartMetricsServer(ctx context.Context, args ...string) (*MetricsServer, error) {
 	const name, port = "metrics-server", 4443
+	program, err := BuildMetricsServer(ctx, c.options.Progress)
+	if err != nil {
+		return nil, err
+	}
 	kubeconfig := filepath.Join(c.dir, name+".kubeconfig")
 	if err := c.WriteKubeconfig(kubeconfig, name, "system:masters"); err != nil {
 		return nil, err
@@ -38,8 +42,8 @@ func (c *Cluster) StartMetricsServer(ctx context.Context, args ...string) (*Metr
 	if err := p.issue(name, "ca", subject{name: name, hosts: []string{name}, ips: []netip.Addr{c.NodeIP()}}); err != nil {
 		return nil, err
 	}
-	err := c.run(ctx, component{
-		name: name, path: c.Binary(name),
+	err = c.run(ctx, component{
+		name: name, path: program,
 		address: c.url("https", port, ""), health: c.url("https", port, "/livez"),
 		args: append([]string{
 			"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
