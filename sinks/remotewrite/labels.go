@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
 )
@@ -16,6 +18,27 @@ const maxLabels = 32
 type labels struct {
 	pairs  []series.Label
 	before int // number of labels before __name__
+
+	request uint32 // for which refs is valid
+	refs    []byte // the encoded references of the labels; the one of the metric's name belongs at nameAt
+	nameAt  int
+}
+
+// encode sets the references of the labels in the request that is being filled.
+func (l *labels) encode(r *request) {
+	l.request, l.refs = r.number, l.refs[:0]
+	pair := func(pair series.Label) {
+		l.refs = protowire.AppendVarint(l.refs, uint64(r.ref(pair.Name)))
+		l.refs = protowire.AppendVarint(l.refs, uint64(r.ref(pair.Value)))
+	}
+	for _, p := range l.pairs[:l.before] {
+		pair(p)
+	}
+	l.refs = protowire.AppendVarint(l.refs, uint64(r.ref("__name__")))
+	l.nameAt = len(l.refs)
+	for _, p := range l.pairs[l.before:] {
+		pair(p)
+	}
 }
 
 // Describe returns the labels of an entity, which never change.
