@@ -28,6 +28,7 @@ type EventSink struct {
 	began time.Time
 
 	mu      sync.Mutex
+	packer  packer
 	records []*logspb.ResourceLogs
 	since   time.Time // of the first record
 }
@@ -113,8 +114,7 @@ func (s *EventSink) record(e *eventlog.Event) *logspb.ResourceLogs {
 
 // enqueue queues the request.
 func (s *EventSink) enqueue() {
-	request, err := pack(&collectorpb.ExportLogsServiceRequest{ResourceLogs: s.records})
-	s.PutEncoded(request, err, len(s.records), s.since)
+	s.Put(s.packer.pack(encode(&collectorpb.ExportLogsServiceRequest{ResourceLogs: s.records})), len(s.records), s.since)
 	s.records = nil
 }
 

@@ -28,6 +28,9 @@ type definition struct {
 	name, unit, help string
 	form             form
 	attributes       []*commonpb.KeyValue
+
+	encoded         []byte // fields of a metric: name, help and unit
+	pointAttributes []byte // fields of each point
 }
 
 // convention is a row of the semantic conventions: the name without the prefix of the kind.

@@ -223,31 +223,16 @@ func TestNameIsNotUTF8(t *testing.T) {
 	}
 }
 
-// A request that cannot be encoded is not sent. Its samples are counted as dropped.
-func TestRequestThatCannotBeEncoded(t *testing.T) {
+// Neither does a name of the options, or what others report of an Event.
+func TestOptionIsNotUTF8(t *testing.T) {
 	var r receiver
-	core, lines := observer.New(zap.InfoLevel)
-	registry := prometheus.NewRegistry()
-	s, finish := open(t, &r, Options{Options: push.Options{Logger: zap.New(core), Registerer: registry}, Attributes: map[string]string{"a\xffb": "c"}})
+	s, finish := open(t, &r, Options{Options: push.Options{Filter: series.Filter{Levels: []metric.Kind{metric.System}}}, Attributes: map[string]string{"a\xffb": "c"}})
 	write(t, s, batch(1))
 	finish()
-	if len(r.lines) != 0 || lines.FilterMessage("the request of some samples cannot be encoded; they are lost").Len() != 1 {
-		t.Errorf("received %q; the log has %v", r.lines, lines.All())
+	if len(r.lines) != 1 || !strings.Contains(r.lines[0], "{a\uFFFDb=c,") {
+		t.Errorf("received %q, want one line with the attribute a\uFFFDb", r.lines)
 	}
-	const want = `
-# HELP weir_otlp_samples_total Number of samples by outcome: sent, rejected by the receiver, or dropped because the queue was full, weir ended or they could not be encoded.
-# TYPE weir_otlp_samples_total counter
-weir_otlp_samples_total{result="dropped"} 9
-weir_otlp_samples_total{result="rejected"} 0
-weir_otlp_samples_total{result="sent"} 0
-`
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "weir_otlp_samples_total"); err != nil {
-		t.Error(err)
-	}
-	// What others report never makes a request invalid.
-	if _, err := pack((&EventSink{}).record(&eventlog.Event{Type: "a\xff", Reason: "b\xff", Message: "c\xff"})); err != nil {
-		t.Error(err)
-	}
+	encode((&EventSink{}).record(&eventlog.Event{Type: "a\xff", Reason: "b\xff", Message: "c\xff"}))
 }
 
 // A receiver that cannot accept now gets the samples later; what it rejects is counted and logged.
@@ -277,7 +262,7 @@ func TestAnswers(t *testing.T) {
 # HELP weir_otlp_retries_total Requests that were sent again because the receiver did not answer, or rejected them for the moment.
 # TYPE weir_otlp_retries_total counter
 weir_otlp_retries_total %v
-# HELP weir_otlp_samples_total Number of samples by outcome: sent, rejected by the receiver, or dropped because the queue was full, weir ended or they could not be encoded.
+# HELP weir_otlp_samples_total Number of samples by outcome: sent, rejected by the receiver, or dropped because the queue was full or weir ended.
 # TYPE weir_otlp_samples_total counter
 weir_otlp_samples_total{result="dropped"} 0
 weir_otlp_samples_total{result="rejected"} %v

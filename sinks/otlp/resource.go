@@ -16,7 +16,8 @@ import (
 // labels are what is sent of an entity beside its values.
 type labels struct {
 	resource *resourcepb.Resource
-	part     *commonpb.KeyValue // nil for a whole entity
+	encoded  []byte // resource
+	part     []byte // encoded field of each point; nil for a whole entity
 	uid      metric.PodUID
 	id       metric.ContainerID
 	start    int64 // of the counters, in nanoseconds since the Unix epoch; 0 if unknown
@@ -25,7 +26,7 @@ type labels struct {
 // attribute returns an attribute of type string. A node may report a name that is not UTF-8, which
 // would make the whole request invalid.
 func attribute(name, value string) *commonpb.KeyValue {
-	return &commonpb.KeyValue{Key: name, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: strings.ToValidUTF8(value, "\uFFFD")}}}
+	return &commonpb.KeyValue{Key: strings.ToValidUTF8(name, "\uFFFD"), Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: strings.ToValidUTF8(value, "\uFFFD")}}}
 }
 
 // attributes returns attributes, in the order of their names.
@@ -62,11 +63,12 @@ func (r *request) Describe(l labels, s *metric.Sample) (_ labels, renamed bool) 
 		l.id = i.ID
 	}
 	l.resource = r.resource(&s.Entity, &l)
+	l.encoded = encode(l.resource)
 	own, part := series.LabelsOf(&s.Entity)
 	if part != "" {
 		name := partAttributes[part]
 		name = cmp.Or(name, "weir.part")
-		l.part = attribute(name, own.Get(part))
+		l.part = appendMessage(nil, fieldAttributes, encode(attribute(name, own.Get(part))))
 	}
 	return l, renamed
 }

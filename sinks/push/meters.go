@@ -18,7 +18,7 @@ func newMeters(s *Sender, prefix, things string) *meters {
 	factory := promauto.With(s.o.Registerer)
 	results := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: prefix + "_" + things + "_total",
-		Help: "Number of " + things + " by outcome: sent, rejected by the receiver, or dropped because the queue was full, weir ended or they could not be encoded.",
+		Help: "Number of " + things + " by outcome: sent, rejected by the receiver, or dropped because the queue was full or weir ended.",
 	}, []string{"result"})
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: prefix + "_queue_bytes",

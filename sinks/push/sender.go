@@ -62,17 +62,6 @@ func (s *Sender) Put(request []byte, items int, since time.Time) {
 	s.meters.dropped.Add(float64(s.queue.put(request, items, since)))
 }
 
-// PutEncoded is Put for the result of an encoder. Items that cannot be encoded are lost: they are
-// counted as dropped, and the error is logged.
-func (s *Sender) PutEncoded(request []byte, err error, items int, since time.Time) {
-	if err != nil {
-		s.meters.dropped.Add(float64(items))
-		s.o.Logger.Error("the request of some "+s.things+" cannot be encoded; they are lost", zap.Int(s.things, items), zap.Error(err))
-		return
-	}
-	s.Put(request, items, since)
-}
-
 // Run sends the queue until ctx ends, and then for at most Options.Grace. It calls flush often: flush
 // puts what has waited for at least the given time into the queue. Run always returns nil: weir does
 // not end because a receiver does not answer.

@@ -18,9 +18,9 @@ type Format[L any] interface {
 	Describe(before L, s *metric.Sample) (kept L, renamed bool)
 	// Add adds a point to the request that is being filled.
 	Add(p Point[L])
-	// Encode returns the request in the form in which it waits, and begins an empty one, also after an
-	// error.
-	Encode() ([]byte, error)
+	// Encode returns the request in the form in which it waits, and begins an empty one. The caller
+	// keeps what it returns.
+	Encode() []byte
 }
 
 // Point is one value to send, or the end of a series.
@@ -218,8 +218,7 @@ func (s *Sink[L]) addPoint(e *entityState[L], id metric.ID, value float64, t int
 
 // enqueue queues the request.
 func (s *Sink[L]) enqueue() {
-	request, err := s.format.Encode()
-	s.PutEncoded(request, err, s.mu.points, s.mu.since)
+	s.Put(s.format.Encode(), s.mu.points, s.mu.since)
 	s.mu.points = 0
 }
 

@@ -284,7 +284,7 @@ func TestAway(t *testing.T) {
 		t.Errorf("%d samples arrived, want %d", got, 3*rounds)
 	}
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP weir_remotewrite_samples_total Number of samples by outcome: sent, rejected by the receiver, or dropped because the queue was full, weir ended or they could not be encoded.
+# HELP weir_remotewrite_samples_total Number of samples by outcome: sent, rejected by the receiver, or dropped because the queue was full or weir ended.
 # TYPE weir_remotewrite_samples_total counter
 weir_remotewrite_samples_total{result="dropped"} 0
 weir_remotewrite_samples_total{result="rejected"} 0
@@ -309,7 +309,7 @@ func TestRefused(t *testing.T) {
 	write(t, s, batch("n1", 2))
 	finish()
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP weir_remotewrite_samples_total Number of samples by outcome: sent, rejected by the receiver, or dropped because the queue was full, weir ended or they could not be encoded.
+# HELP weir_remotewrite_samples_total Number of samples by outcome: sent, rejected by the receiver, or dropped because the queue was full or weir ended.
 # TYPE weir_remotewrite_samples_total counter
 weir_remotewrite_samples_total{result="dropped"} 0
 weir_remotewrite_samples_total{result="rejected"} 6
