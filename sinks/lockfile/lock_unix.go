@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// Lock locks f until it is closed. The error says that another process has locked it.
+// Lock locks f until it is closed. The error is ErrLocked if another process has locked it.
 func Lock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return errors.New("another weir writes it: name another one")
+		return ErrLocked
 	}
 	return nil // some file systems have no locks
 }

@@ -18,7 +18,6 @@ type queuedRequest struct {
 // in it until the receiver has it.
 type queue struct {
 	max    int64
-	blocks bool          // requests are kept in files, so they count as whole blocks of a disk
 	more   chan struct{} // with a buffer of one: there is a request
 	change chan struct{} // with a buffer of one: there is a request more or less
 
@@ -29,6 +28,7 @@ type queue struct {
 	items    int
 	next     uint64 // the number of the next request
 	inLog    uint64 // the number of the last request that was written to the log
+	blocks   bool   // requests are kept in files, so they count as whole blocks of a disk
 }
 
 func newQueue(max int64) *queue {
@@ -43,12 +43,30 @@ func (q *queue) put(request []byte, items int, since time.Time) (dropped int) {
 	return q.add(queuedRequest{number: q.next, body: request, items: items, since: since})
 }
 
-// restore appends a request of the log.
-func (q *queue) restore(p queuedRequest) (dropped int) {
+// restore queues the requests of the log, which are older than those that wait. These get new numbers,
+// because they are not in the log. The one that is being sent stays the first.
+func (q *queue) restore(logged []queuedRequest) (dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.inLog = p.number
-	return q.add(p)
+	waiting := q.requests
+	q.requests, q.bytes, q.items, q.blocks = nil, 0, 0, true
+	if q.sending {
+		first := waiting[0]
+		if len(logged) > 0 {
+			first.number = logged[0].number - 1
+		}
+		waiting = waiting[1:]
+		dropped += q.add(first)
+	}
+	for _, p := range logged {
+		dropped += q.add(p)
+		q.inLog = p.number
+	}
+	for _, p := range waiting {
+		p.number = q.next
+		dropped += q.add(p)
+	}
+	return dropped
 }
 
 func (q *queue) add(p queuedRequest) (dropped int) {

@@ -24,9 +24,11 @@ type Sender struct {
 	o      Options
 	things string
 	queue  *queue
-	wal    *wal // nil without Options.WAL
-	meters *meters
-	send   Send
+	// protocol is the name of the sink, and the suffix of the files of wal.
+	protocol string
+	wal      *wal // nil without Options.WAL, and while its folder cannot be used
+	meters   *meters
+	send     Send
 	// filling returns how many items are in no full request yet.
 	filling func() int
 	// failing means that the last try of a request failed. Only Run uses it.
@@ -42,9 +44,9 @@ func NewSender(o Options, name, things string) (*Sender, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the receiver: %w", err)
 	}
-	s := &Sender{Transport: client.Transport, o: o, things: things, queue: newQueue(o.Queue), filling: func() int { return 0 }}
+	s := &Sender{Transport: client.Transport, o: o, things: things, protocol: name, queue: newQueue(o.Queue), filling: func() int { return 0 }}
 	s.meters = newMeters(s, "weir_"+name, things)
-	if err := s.restore(name); err != nil {
+	if err := s.restore(); err != nil {
 		return nil, fmt.Errorf("open the write-ahead log: %w", err)
 	}
 	return s, nil

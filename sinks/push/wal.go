@@ -168,51 +168,74 @@ func parseFile(data []byte) (p queuedRequest, err error) {
 	return queuedRequest{body: data[walHead:], items: int(items), since: time.Unix(0, int64(since))}, nil
 }
 
-// restore opens the write-ahead log and queues the requests that the last weir had not sent.
-func (s *Sender) restore(protocol string) error {
+// restore opens the write-ahead log, if there is one. A folder that cannot be used does not keep weir
+// from starting: keepWAL tries again. The error is that another weir uses it.
+func (s *Sender) restore() error {
 	if s.o.WAL == "" {
 		return nil
 	}
-	w, waiting, damaged, err := openWAL(s.o.WAL, protocol)
+	err := s.openWAL()
+	if err == nil || errors.Is(err, lockfile.ErrLocked) {
+		return err
+	}
+	s.walFailed(err)
+	return nil
+}
+
+// openWAL opens the write-ahead log and queues the requests that the last weir had not sent.
+func (s *Sender) openWAL() error {
+	w, waiting, damaged, err := openWAL(s.o.WAL, s.protocol)
 	if err != nil {
 		return err
 	}
-	s.wal, s.queue.blocks = w, true
-	for _, p := range waiting {
-		s.meters.dropped.Add(float64(s.queue.restore(p)))
-	}
+	s.wal = w
+	s.meters.dropped.Add(float64(s.queue.restore(waiting)))
 	if damaged > 0 {
 		s.o.Logger.Error("requests in the write-ahead log are damaged: they are lost", zap.Int("requests", damaged), zap.String("folder", s.o.WAL))
 	}
-	if _, items, since := s.queue.state(); items > 0 {
-		s.o.Logger.Info(s.things+" of the last run wait in the write-ahead log: they are sent first", zap.Int(s.things, items), zap.Time("since", since))
+	items := 0
+	for i := range waiting {
+		items += waiting[i].items
+	}
+	if items > 0 {
+		s.o.Logger.Info(s.things+" of the last run wait in the write-ahead log: they are sent first", zap.Int(s.things, items), zap.Time("since", waiting[0].since))
 	}
 	return nil
+}
+
+// walFailed counts an error of the write-ahead log, and logs it.
+func (s *Sender) walFailed(err error) {
+	s.meters.walErrors.Inc()
+	s.o.Logger.Warn("the write-ahead log cannot be written: "+s.things+" wait in memory only, and are lost if weir is killed; weir tries again", zap.Error(err))
 }
 
 // walRetry is the time from an error of the write-ahead log to the next try.
 const walRetry = 5 * time.Second
 
-// keepWAL keeps the write-ahead log equal to the queue until ended is closed. A disk that is full
-// or slow delays only the log: requests wait in memory, and are sent from there.
+// keepWAL keeps the write-ahead log equal to the queue until ended is closed. A disk that is full,
+// slow or read-only delays only the log: requests wait in memory, and are sent from there.
 func (s *Sender) keepWAL(ended <-chan struct{}) {
-	if s.wal == nil {
+	if s.o.WAL == "" {
 		return
 	}
-	defer func() { _ = s.wal.close() }() // nothing was written to the lock
+	defer func() {
+		if s.wal != nil {
+			_ = s.wal.close() // nothing was written to the lock
+		}
+	}()
 	retry := time.NewTicker(walRetry)
 	defer retry.Stop()
-	for failing := false; ; {
-		err := s.wal.sync(s.queue)
+	for failing := s.wal == nil; ; {
+		err := s.syncWAL()
 		change := s.queue.change
-		if err != nil {
+		switch {
+		case err != nil && failing:
 			change = nil // retry
 			s.meters.walErrors.Inc()
-		}
-		switch {
-		case err != nil && !failing:
-			s.o.Logger.Warn("the write-ahead log cannot be written: "+s.things+" wait in memory only, and are lost if weir is killed", zap.Error(err))
-		case err == nil && failing:
+		case err != nil:
+			change = nil
+			s.walFailed(err)
+		case failing:
 			s.o.Logger.Info("the write-ahead log has all " + s.things + " that wait again")
 		}
 		failing = err != nil
@@ -220,10 +243,20 @@ func (s *Sender) keepWAL(ended <-chan struct{}) {
 		case <-change:
 		case <-retry.C:
 		case <-ended:
-			_ = s.wal.sync(s.queue) // reportWaiting counts what it cannot write
+			_ = s.syncWAL() // reportWaiting counts what it cannot write
 			return
 		}
 	}
+}
+
+// syncWAL opens the write-ahead log if it is not open, and makes it equal to the queue.
+func (s *Sender) syncWAL() error {
+	if s.wal == nil {
+		if err := s.openWAL(); err != nil {
+			return err
+		}
+	}
+	return s.wal.sync(s.queue)
 }
 
 // reportWaiting logs, at the end, how much waits for the next weir and how much is lost.

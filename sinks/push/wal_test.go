@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -246,6 +247,53 @@ func TestDamagedWAL(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// A folder that cannot be used, as on a read-only disk, does not keep weir from starting. Requests wait in
+// memory. When the folder can be used, they and what an earlier weir left are in the log.
+func TestWALFolderComesLater(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "wal")
+	s, kill := killed(t, Options{WAL: folder})
+	left := put(s, 1, 2)
+	writeLog(t, s)
+	kill()
+	aside := folder + ".aside"
+	if err := errors.Join(os.Rename(folder, aside), os.WriteFile(folder, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		core, lines := observer.New(zap.InfoLevel)
+		s, _ := killed(t, Options{WAL: folder, Logger: zap.New(core), Grace: time.Second})
+		s.SetSend(func(ctx context.Context, _ []byte) (int, error) { // the receiver does not answer
+			<-ctx.Done()
+			return 0, ctx.Err()
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.Run(ctx, func(time.Duration) {}) }()
+		all := append(put(s, 11, 12), left...)
+		time.Sleep(2 * walRetry)
+		if got := s.queue.unlogged(); got != 6 {
+			t.Errorf("%d items are not in the log without a folder, want 6", got)
+		}
+		if err := errors.Join(os.Remove(folder), os.Rename(aside, folder)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(walRetry)
+		synctest.Wait()
+		if got := requests(t, folder); got != len(all)-1 { // the one that is being sent is not counted
+			t.Errorf("the folder has %d requests, want %d", got, len(all)-1)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		for _, want := range []string{"the write-ahead log cannot be written", "of the last run wait in the write-ahead log", "that wait again"} {
+			if lines.Filter(func(e observer.LoggedEntry) bool { return strings.Contains(e.Message, want) }).Len() != 1 {
+				t.Errorf("the log has not one line with %q: %v", want, lines.All())
+			}
+		}
+	})
 }
 
 // Two weirs never share a folder.

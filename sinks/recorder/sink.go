@@ -48,6 +48,17 @@ func Open(o Options) (*Sink, error) {
 	return s, nil
 }
 
+// OpenLater is Open for a file that may be missing for now, as on a read-only disk. The error of the
+// first try is only reported: Record tries again after a minute.
+func OpenLater(o Options) (*Sink, error) {
+	s := &Sink{o: o.withDefaults(), begin: time.Now()}
+	err := s.open()
+	if err != nil {
+		s.failed, s.missing = s.begin, s.begin
+	}
+	return s, err
+}
+
 // SetAside returns the damage of the existing file, which was set aside; nil if there was none.
 func (s *Sink) SetAside() error { return s.damage }
 
