@@ -402,8 +402,11 @@ func (p *plan) checkPlayer() error {
 }
 
 func openRecorder(w *weirProcess, o recorder.Options) error {
-	sink, err := recorder.Open(o)
-	if err != nil {
+	sink, err := recorder.OpenLater(o)
+	switch {
+	case err != nil && w.plan.Mode != "run":
+		w.Log.Warn("the recording cannot be written: weir tries again each minute", zap.Error(err)) // the APIs do not need it
+	case err != nil:
 		return err
 	}
 	w.pipeline.sinks = append(w.pipeline.sinks, manager.NamedSink{Name: "recording", Recorder: sink, Queue: 1024})
@@ -411,7 +414,9 @@ func openRecorder(w *weirProcess, o recorder.Options) error {
 	if err := sink.SetAside(); err != nil {
 		w.Log.Warn("the existing recording cannot be continued: it is kept as a full file, and a new one is started", zap.Error(err))
 	}
-	w.Log.Info("recording", zap.String("file", o.Path))
+	if err == nil {
+		w.Log.Info("recording", zap.String("file", o.Path))
+	}
 	w.plan.features.autoscaler.RecordTarget = func(t *recording.ScaleTarget, now time.Time) {
 		// The rounds that are recorded log when the file cannot be written.
 		if err := sink.Scale(t, now); err != nil {

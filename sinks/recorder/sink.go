@@ -48,8 +48,8 @@ func Open(o Options) (*Sink, error) {
 	return s, nil
 }
 
-// OpenLater is Open for a file that may be missing for now, as on a read-only disk. The error of the
-// first try is only reported: Record tries again after a minute.
+// OpenLater is Open, and returns the Sink also with an error, as of a read-only disk: Record tries
+// again after a minute.
 func OpenLater(o Options) (*Sink, error) {
 	s := &Sink{o: o.withDefaults(), begin: time.Now()}
 	err := s.open()

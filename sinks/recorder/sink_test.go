@@ -304,3 +304,35 @@ func TestOptionsThatAreNone(t *testing.T) {
 var _ interface {
 	Record(context.Context, *metric.Batch, *cluster.Facts, time.Time) error
 } = (*recorder.Sink)(nil)
+
+// A file that cannot be opened, as on a read-only disk, is tried again after a minute. The gap is
+// recorded.
+func TestFileComesLater(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "disk")
+	if err := os.WriteFile(folder, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "run")
+	s, err := recorder.OpenLater(recorder.Options{Path: path})
+	if err == nil {
+		t.Fatal("opened a file below a file")
+	}
+	began := time.Now()
+	record := func(after time.Duration) error { return s.Record(t.Context(), &metric.Batch{Source: "s", Node: "n", Bytes: 1}, nil, began.Add(after)) }
+	if err := record(2 * time.Minute); err == nil {
+		t.Error("recorded below a file")
+	}
+	if err := errors.Join(os.Remove(folder), os.Mkdir(folder, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := record(2*time.Minute + 30*time.Second); err == nil || !strings.Contains(err.Error(), "the next try is after 1m") {
+		t.Errorf("half a minute later: got %v, want that the next try is later", err)
+	}
+	if err := record(4 * time.Minute); err != nil {
+		t.Errorf("after a minute: %v", err)
+	}
+	closed(t, s)
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}
