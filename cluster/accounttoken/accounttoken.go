@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	authentication "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,8 +27,10 @@ type Options struct {
 	// Lifetime is how long a token shall be valid; default 1 h. The API server may choose another
 	// time, and none shorter than 10 min.
 	Lifetime time.Duration
-	// Logger gets a line when a token cannot be created. Default: none.
+	// Logger gets a line when a token cannot be created, or is refused. Default: none.
 	Logger *zap.Logger
+	// Registerer registers the Source's metric. Default: none.
+	Registerer prometheus.Registerer
 }
 
 const (
@@ -35,6 +38,11 @@ const (
 	createTimeout = 10 * time.Second
 	// retrySoon and retryLate are the first and the longest pause after a failed request.
 	retrySoon, retryLate = time.Second, time.Minute
+	// renewSoon and renewLate are the shortest life of a token that nodes refuse, and that of later ones
+	// if they refuse each new one too.
+	renewSoon, renewLate = 30 * time.Second, 10 * time.Minute
+	// enoughRefusals is how often a token must be refused to be replaced: one answer may be an accident.
+	enoughRefusals = 2
 )
 
 // Source has a token of a service account while Run runs. Several goroutines may call Token.
@@ -42,12 +50,15 @@ type Source struct {
 	opts   Options
 	tried  chan struct{} // closed after the first request
 	latest atomic.Pointer[result]
+	renew  chan struct{} // with a buffer of one: the newest token was refused
+	tokens *prometheus.CounterVec
 }
 
 // result is the newest token or, before there is one, why not.
 type result struct {
-	token string
-	err   error
+	token    string
+	err      error
+	refusals atomic.Int32
 }
 
 // New returns a Source. It does nothing before Run.
@@ -57,7 +68,17 @@ func New(o Options) (*Source, error) {
 	}
 	o.Lifetime = cmp.Or(o.Lifetime, time.Hour)
 	o.Logger = cmp.Or(o.Logger, zap.NewNop())
-	return &Source{opts: o, tried: make(chan struct{})}, nil
+	s := &Source{opts: o, tried: make(chan struct{}), renew: make(chan struct{}, 1), tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "weir_kubelet_tokens_total",
+		Help: "Number of tokens of the account that reads kubelets, by outcome: created, not created (failed), or refused by kubelets and replaced.",
+	}, []string{"result"})}
+	for _, outcome := range [...]string{"created", "failed", "refused"} {
+		s.tokens.WithLabelValues(outcome)
+	}
+	if o.Registerer != nil {
+		o.Registerer.MustRegister(s.tokens)
+	}
+	return s, nil
 }
 
 // Token returns the newest token. Before the first request has ended it waits, until ctx ends. It
@@ -73,18 +94,35 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	return r.token, r.err
 }
 
-// Run replaces the token after 70% to 80% of its life, until ctx ends. It logs an error that
-// differs from the one before, and tries again. Call it once.
+// Refuse reports that a node does not accept a token. After the second report Run replaces the token:
+// the account may have been made anew, which ends its tokens.
+func (s *Source) Refuse(token string) {
+	r := s.latest.Load()
+	if r == nil || r.token != token || r.refusals.Add(1) != enoughRefusals {
+		return // the token is replaced already, or is about to be
+	}
+	select {
+	case s.renew <- struct{}{}:
+	default:
+	}
+}
+
+// Run replaces the token after 70% to 80% of its life, and earlier if nodes refuse it, until ctx ends.
+// It logs an error that differs from the one before, and tries again. Call it once.
 func (s *Source) Run(ctx context.Context) error {
 	logged, pause, tried := "", retrySoon, s.tried
+	born, least := time.Time{}, renewSoon
 	for {
 		token, life, err := s.create(ctx)
 		wait := pause
 		if err == nil {
+			s.tokens.WithLabelValues("created").Inc()
+			born = time.Now()
 			s.latest.Store(&result{token: token})
 			wait = time.Duration(float64(life) * (0.8 - 0.1*rand.Float64()))
 			logged, pause = "", retrySoon
 		} else {
+			s.tokens.WithLabelValues("failed").Inc()
 			if r := s.latest.Load(); r == nil || r.err != nil {
 				s.latest.Store(&result{err: err})
 			}
@@ -102,6 +140,21 @@ func (s *Source) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(wait):
+			continue
+		case <-s.renew:
+		}
+		age := time.Since(born)
+		if age > renewLate {
+			least = renewSoon
+		}
+		s.tokens.WithLabelValues("refused").Inc()
+		s.opts.Logger.Warn("kubelets refuse the token of service account "+s.opts.Namespace+"/"+s.opts.Name+"; perhaps the account was made anew; weir asks for another token",
+			zap.Duration("in", max(least-age, 0)))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(least - age):
+			least = min(2*least, renewLate)
 		}
 	}
 }

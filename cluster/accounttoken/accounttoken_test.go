@@ -172,3 +172,47 @@ func TestFirstTokenIsAwaited(t *testing.T) {
 		end()
 	})
 }
+
+// A token that kubelets refuse twice is replaced, at most every 30 s; less often while they refuse each
+// new one too. A refusal of an older token changes nothing.
+func TestRefusedTokenIsReplaced(t *testing.T) {
+	core, lines := observer.New(zap.WarnLevel)
+	a := &accounts{life: 3600}
+	run(t, a, zap.New(core), func(t *testing.T, s *accounttoken.Source) {
+		created := func(want int, when string) {
+			t.Helper()
+			synctest.Wait()
+			if _, got := a.counts(); got != want {
+				t.Fatalf("%s: %d tokens were created, want %d", when, got, want)
+			}
+		}
+		created(1, "at first")
+		time.Sleep(5 * time.Minute)
+		s.Refuse("token-1")
+		created(1, "after one refusal")
+		s.Refuse("token-1")
+		s.Refuse("token-1")
+		created(2, "after several")
+		if got, err := s.Token(t.Context()); got != "token-2" || err != nil {
+			t.Errorf("got %q, %v; want token-2", got, err)
+		}
+		s.Refuse("token-1")
+		s.Refuse("token-1")
+		time.Sleep(time.Minute)
+		created(2, "after refusals of the older token")
+		for range 2 {
+			s.Refuse("token-2")
+		}
+		created(3, "a minute later")
+		for range 2 {
+			s.Refuse("token-3")
+		}
+		time.Sleep(119 * time.Second)
+		created(3, "before two minutes")
+		time.Sleep(2 * time.Second)
+		created(4, "after two minutes")
+	})
+	if n := lines.Len(); n != 3 {
+		t.Errorf("the log has %d lines, want one for each refused token: %v", n, lines.All())
+	}
+}

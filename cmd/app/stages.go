@@ -2,7 +2,6 @@ package app
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -320,7 +319,10 @@ func openAllKubelets(w *weirProcess, isOfSource func(*kubeletPlan) bool) error {
 			continue
 		}
 		if len(k.Targets) == 0 { // our credentials are not for a list of targets, which can contain any address
-			k.Identity, k.Token = identity, token
+			k.Identity = identity
+			if token != nil {
+				k.Token, k.RefuseToken = token.Token, token.Refuse
+			}
 		}
 		k.MaxIdle = kubelet.MaxConnections() / len(w.plan.Kubelets)
 		if err := openKubelets(w, k); err != nil {
@@ -336,25 +338,25 @@ func (k *kubeletPlan) showsOwnToken() bool {
 	return len(k.Targets) == 0 && k.Endpoint != kubelet.Standalone && k.Scheme != "http" && k.TokenFile == "" && k.CertFile == ""
 }
 
-// kubeletToken returns a function that returns the token of the account that reads kubelets. It is
-// nil if the plan names no account. The first call opens the source of the tokens.
-func (w *weirProcess) kubeletToken() (func(context.Context) (string, error), error) {
+// kubeletToken returns the source of tokens of the account that reads kubelets. It is nil if the plan
+// names no account. The first call opens the source.
+func (w *weirProcess) kubeletToken() (*accounttoken.Source, error) {
 	namespace, name, named := strings.Cut(w.plan.KubeletAccount, "/")
 	if !named {
 		return nil, nil
 	}
 	if w.kubelets.tokens != nil {
-		return w.kubelets.tokens.Token, nil
+		return w.kubelets.tokens, nil
 	}
 	client, err := w.Cluster.Client()
 	if err != nil {
 		return nil, err
 	}
-	if w.kubelets.tokens, err = accounttoken.New(accounttoken.Options{Client: client.CoreV1(), Namespace: namespace, Name: name, Logger: w.Log}); err != nil {
+	if w.kubelets.tokens, err = accounttoken.New(accounttoken.Options{Client: client.CoreV1(), Namespace: namespace, Name: name, Logger: w.Log, Registerer: w.Registry}); err != nil {
 		return nil, err
 	}
 	w.Add(feature.Part{Name: "kubelets' token", Run: w.kubelets.tokens.Run})
-	return w.kubelets.tokens.Token, nil
+	return w.kubelets.tokens, nil
 }
 
 // kubeletIdentity returns our credentials for kubelets. It is nil if a pod's service account or the

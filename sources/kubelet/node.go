@@ -14,6 +14,7 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
+	"strings"
 )
 
 // parser parses the payloads of one endpoint of one node.
@@ -149,6 +150,9 @@ func (n *NodeReader) fetch(ctx context.Context, e *nodeEndpoint, maxBytes int64)
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
+		if resp.StatusCode == http.StatusUnauthorized && n.scraper.opts.Token != nil && n.scraper.opts.RefuseToken != nil {
+			n.scraper.opts.RefuseToken(strings.TrimPrefix(header.Get("Authorization"), "Bearer "))
+		}
 		return nil, statusError(resp, e.path)
 	}
 	// Reads that still wait for their node have no buffer: it is taken only here.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -541,6 +542,25 @@ func TestTokenReplacesOtherCredentials(t *testing.T) {
 	_, err := read(t, s, Target{Node: "n1", Address: address})
 	if wantReason(t, err, metric.NodeUnauthorized, "the account is not there"); header != "" {
 		t.Errorf("without a token the kubelet saw %q", header)
+	}
+}
+
+// A token that a kubelet does not accept is reported, and one without rights is not.
+func TestRefusedToken(t *testing.T) {
+	a := newAuthority(t)
+	status := http.StatusUnauthorized
+	address := a.kubelet("n1", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+	var refused []string
+	s := a.scraper(Options{
+		Token:       func(context.Context) (string, error) { return "old", nil },
+		RefuseToken: func(token string) { refused = append(refused, token) },
+	})
+	for _, status = range []int{http.StatusUnauthorized, http.StatusForbidden} {
+		_, err := read(t, s, Target{Node: "n1", Address: address})
+		wantReason(t, err, metric.NodeUnauthorized, http.StatusText(status))
+	}
+	if !slices.Equal(refused, []string{"old"}) {
+		t.Errorf("reported as refused: %q, want old once", refused)
 	}
 }
 
