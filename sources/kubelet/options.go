@@ -60,7 +60,7 @@ type Options struct {
 	// Token returns the bearer token for a read. It replaces the tokens of the service account and of
 	// Identity. It is used where no file above is set, and only over HTTPS for nodes of the cluster.
 	Token func(context.Context) (string, error)
-	// RefuseToken, if set, is told of each token of Token that a node does not accept (status 401).
+	// RefuseToken, if set, is called with each token of Token that a node does not accept (status 401).
 	RefuseToken func(token string)
 	// Identity has the credentials and the CA of a kubeconfig. They replace the service account where
 	// no file above is set, and only over HTTPS. Its own insecure setting is ignored: only Insecure
