@@ -95,7 +95,7 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 }
 
 // Refuse reports that a node does not accept a token. After the second report Run replaces the token:
-// the account may have been made anew, which ends its tokens.
+// the account may have been deleted and made again, which ends its tokens.
 func (s *Source) Refuse(token string) {
 	r := s.latest.Load()
 	if r == nil || r.token != token || r.refusals.Add(1) != enoughRefusals {
@@ -148,7 +148,7 @@ func (s *Source) Run(ctx context.Context) error {
 			least = renewSoon
 		}
 		s.tokens.WithLabelValues("refused").Inc()
-		s.opts.Logger.Warn("kubelets refuse the token of service account "+s.opts.Namespace+"/"+s.opts.Name+"; perhaps the account was made anew; weir asks for another token",
+		s.opts.Logger.Warn("kubelets refuse the token of service account "+s.opts.Namespace+"/"+s.opts.Name+"; perhaps the account was deleted and made again; weir asks for another token",
 			zap.Duration("in", max(least-age, 0)))
 		select {
 		case <-ctx.Done():
