@@ -87,7 +87,11 @@ func (c *clusterSettings) run(ctx context.Context) error {
 		}
 		if text := err.Error(); text != logged && ctx.Err() == nil {
 			logged = text
-			c.log.Info("not all feature gates of the cluster can be read, so decisions about autoscalers assume their defaults; weir asks again", zap.String("release", release), zap.Error(err))
+			level := zap.InfoLevel
+			if apierrors.IsForbidden(err) {
+				level = zap.DebugLevel // the shipped rights do not have it, and the defaults are those of nearly all clusters
+			}
+			c.log.Log(level, "not all feature gates of the cluster can be read, so decisions about autoscalers assume their defaults; weir asks again", zap.String("release", release), zap.Error(err))
 		}
 		select {
 		case <-ctx.Done():

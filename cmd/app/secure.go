@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	kubeversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/replicas"
@@ -29,7 +28,7 @@ func (w *weirProcess) openSecureServer(ctx context.Context, h *feature.Host) err
 	others := w.plan.features.replicas
 	c := server.Config{
 		Kubeconfig: w.plan.Cluster.Kubeconfig,
-		Version:    kubeversion.Info{GitVersion: v.Version, GitCommit: v.Commit, GoVersion: v.Go, Platform: v.System},
+		Version:    v.Kubernetes(),
 		Ready:      []server.HealthCheck{w.readyCheck()},
 		Alive:      []server.HealthCheck{w.aliveCheck()},
 		Metrics:    h.Registry,
@@ -53,7 +52,11 @@ func (w *weirProcess) openSecureServer(ctx context.Context, h *feature.Host) err
 	if err != nil {
 		return fmt.Errorf("open the secured server: %w", err)
 	}
-	w.served.urls = append(w.served.urls, "https://"+connectAddress(secured.Address()))
+	url := "https://" + secured.Address()
+	if local := "https://" + connectAddress(secured.Address()); local != url {
+		url = local + " (all addresses)"
+	}
+	w.served.urls = append(w.served.urls, url)
 	h.Add(feature.Part{Name: "secured server", Run: secured.Run, Close: secured.Close, Ends: feature.EndsFirst})
 	for i := range w.served.apis {
 		if err := w.served.apis[i].serveSecurely(w, secured); err != nil {

@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+	kubeversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/weir-metrics/weir/cmd/client/cli"
 )
@@ -48,6 +50,27 @@ func Get() Info {
 		i.Version = "devel"
 	}
 	return i
+}
+
+// numbers finds the numbers of a version.
+var numbers = regexp.MustCompile(`^v([0-9]+)\.([0-9]+)\.[0-9]+`)
+
+// Kubernetes returns i as clients of Kubernetes read /version: with a semantic version and its first
+// two numbers. A build without a version is v0.0.0-devel.
+func (i Info) Kubernetes() kubeversion.Info {
+	version := i.Version
+	found := numbers.FindStringSubmatch(version)
+	if found == nil {
+		version, found = "v0.0.0-"+version, []string{"", "0", "0"}
+	}
+	tree := "clean"
+	if i.Dirty {
+		tree = "dirty"
+	}
+	return kubeversion.Info{
+		Major: found[1], Minor: found[2], GitVersion: version, GitCommit: i.Commit, GitTreeState: tree,
+		BuildDate: i.Time, GoVersion: i.Go, Compiler: runtime.Compiler, Platform: i.System,
+	}
 }
 
 // String returns one line: "weir v1.2.3 (3f2a1b0c4d5e, go1.26.0, linux/amd64)".

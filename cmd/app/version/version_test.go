@@ -19,3 +19,18 @@ func TestGetNamesSomething(t *testing.T) {
 		t.Errorf("Get() = %+v, want version, Go and system", i)
 	}
 }
+
+// Clients of Kubernetes parse the version as a semantic one.
+func TestKubernetes(t *testing.T) {
+	for version, want := range map[string][3]string{
+		"v1.2.3":            {"1", "2", "v1.2.3"},
+		"v0.9.0-4-g0123456": {"0", "9", "v0.9.0-4-g0123456"},
+		"0123456":           {"0", "0", "v0.0.0-0123456"},
+		"devel":             {"0", "0", "v0.0.0-devel"},
+	} {
+		got := Info{Version: version}.Kubernetes()
+		if got := [3]string{got.Major, got.Minor, got.GitVersion}; got != want {
+			t.Errorf("%s: got %q, want %q", version, got, want)
+		}
+	}
+}
