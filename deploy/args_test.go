@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +48,31 @@ func TestArgumentsAreAccepted(t *testing.T) {
 		}
 		if s.agents != nil {
 			run(t, s.agents.Spec.Template.Spec.Containers[0])
+		}
+	})
+}
+
+// TestServedAPIs checks that a server serves the APIs of the cluster whose APIServices lead to it, and
+// no others: the cluster's OpenAPI shows all that it serves.
+func TestServedAPIs(t *testing.T) {
+	groups := map[string]string{"resource": "metrics.k8s.io", "custom": "custom.metrics.k8s.io", "external": "external.metrics.k8s.io"}
+	each(t, func(t *testing.T, s set) {
+		if s.deployment == nil {
+			return
+		}
+		served := map[string]bool{}
+		for _, arg := range s.deployment.Spec.Template.Spec.Containers[0].Args {
+			if names, ok := strings.CutPrefix(arg, "--apis="); ok {
+				for name := range strings.SplitSeq(names, ",") {
+					served[name] = true
+				}
+			}
+		}
+		for name, group := range groups {
+			registered := slices.ContainsFunc(s.apiServices, func(a *apiService) bool { return a.Spec.Group == group })
+			if registered != served[name] {
+				t.Errorf("%s: registered %t, served %t", group, registered, served[name])
+			}
 		}
 	})
 }
