@@ -58,6 +58,9 @@ type NamedSink struct {
 	Queue int
 	// Deadline is how long one Write may take; default 10 s.
 	Deadline time.Duration
+	// Wait is how long a read waits while the queue is full, before its batch is dropped; default 0. It
+	// is for a sink that is as fast as reads are, but not in the first seconds of a large cluster.
+	Wait time.Duration
 }
 
 // The defaults of a Spec that leaves them open.

@@ -46,12 +46,12 @@ func newQueue(limit int) *queue {
 	return q
 }
 
-// await waits for space for another batch, until ctx ends.
-func (q *queue) await(ctx context.Context) {
+// await waits for space for another batch, until ctx ends. It reports whether there is space.
+func (q *queue) await(ctx context.Context) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.mu.batches < q.limit {
-		return
+		return !q.mu.closed
 	}
 	defer context.AfterFunc(ctx, func() {
 		q.mu.Lock()
@@ -61,6 +61,7 @@ func (q *queue) await(ctx context.Context) {
 	for q.mu.batches == q.limit && !q.mu.closed && ctx.Err() == nil {
 		q.mu.space.Wait()
 	}
+	return q.mu.batches < q.limit && !q.mu.closed
 }
 
 // offer appends an item with a batch, if there is space for it. drain reports that the caller must

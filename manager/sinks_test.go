@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +51,32 @@ func TestSinks(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got, cmpopts.EquateErrors()); diff != "" {
 			t.Errorf("Sinks (-want +got):\n%s", diff)
+		}
+		if _, err := h.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A sink that is slow for a moment, as the memory is when a large cluster is read first, loses no batch
+// if reads wait for it. Another sink drops what does not fit.
+func TestReadsWaitForSink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := writes(func(context.Context, *metric.Batch) error {
+			time.Sleep(100 * time.Millisecond) // of synctest's time
+			return nil
+		})
+		var specs []Spec
+		for i := range 20 {
+			specs = append(specs, healthy().spec(fmt.Sprint("n", i), interval, timeout))
+		}
+		h := build(t, Options{Sinks: []NamedSink{
+			{Name: "waited for", Sink: slow, Queue: 2, Wait: 5 * time.Second}, {Name: "other", Sink: slow, Queue: 2},
+		}}, specs...)
+		h.until(5 * time.Second)
+		got := h.m.Sinks()
+		if got[0].Dropped != 0 || got[1].Dropped == 0 {
+			t.Errorf("%d batches of the sink that reads wait for were dropped, and %d of the other one; want none and some", got[0].Dropped, got[1].Dropped)
 		}
 		if _, err := h.end(); err != nil {
 			t.Error(err)

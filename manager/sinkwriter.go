@@ -50,10 +50,17 @@ func newSinkWriter(ctx context.Context, s NamedSink, t *telemetry, log *zap.Logg
 	return o
 }
 
-// offer puts a batch into the queue, or drops it if the queue is full. It reports whether
+// offer puts a batch into the queue, or drops it if the queue stays full. It reports whether
 // the caller must call drain.
 func (s *sinkWriter) offer(it item) (yours bool) {
 	accepted, yours := s.queue.offer(it)
+	if !accepted && s.Wait > 0 {
+		ctx, cancel := context.WithTimeout(s.ctx, s.Wait)
+		defer cancel()
+		for !accepted && s.queue.await(ctx) {
+			accepted, yours = s.queue.offer(it)
+		}
+	}
 	if accepted {
 		return yours
 	}

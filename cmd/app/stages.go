@@ -91,7 +91,7 @@ var sinks = []stage{{
 	parse: func(p *plan, s stageflag.Stage) (_ func(*weirProcess) error, err error) {
 		p.Memory, err = memory.ParseOptions(s.Config, s.Options)
 		return func(w *weirProcess) error {
-			w.addSink(s.Name, w.memory)
+			w.pipeline.sinks = append(w.pipeline.sinks, manager.NamedSink{Name: s.Name, Sink: w.memory, Wait: memoryWait})
 			return nil
 		}, err
 	},
@@ -232,6 +232,10 @@ func parseWith[O any](parse func(config string, query url.Values) (O, error), op
 		return func(w *weirProcess) error { return open(w, o) }, err
 	}
 }
+
+// memoryWait is how long reads wait for the memory. The first batches of a cluster take it longer than
+// later ones, and one that is dropped delays its node's first rates by an interval.
+const memoryWait = 5 * time.Second
 
 // addSink adds a sink to the pipeline.
 func (w *weirProcess) addSink(name string, s manager.Sink) {
