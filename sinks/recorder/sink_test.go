@@ -318,7 +318,9 @@ func TestFileComesLater(t *testing.T) {
 		t.Fatal("opened a file below a file")
 	}
 	began := time.Now()
-	record := func(after time.Duration) error { return s.Record(t.Context(), &metric.Batch{Source: "s", Node: "n", Bytes: 1}, nil, began.Add(after)) }
+	record := func(after time.Duration) error {
+		return s.Record(t.Context(), &metric.Batch{Source: "s", Node: "n", Bytes: 1}, nil, began.Add(after))
+	}
 	if err := record(2 * time.Minute); err == nil {
 		t.Error("recorded below a file")
 	}
