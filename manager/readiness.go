@@ -96,7 +96,12 @@ func readiness(sources []SourceStatus, up time.Duration) error {
 	if up >= patience {
 		return nil
 	}
+	return waitsFor(nodes, failed, humanize.Duration((patience - up).Round(time.Second)))
+}
 
+// waitsFor is what Ready waits for, for at most left: a node, one that answers, or rates of
+// enough nodes; nil if they are there. failed is the error of a node that does not answer.
+func waitsFor(nodes map[string]nodeReads, failed error, left string) error {
 	var reachable, rated int
 	for _, n := range nodes {
 		if n.reached {
@@ -106,7 +111,6 @@ func readiness(sources []SourceStatus, up time.Duration) error {
 			rated++
 		}
 	}
-	left := humanize.Duration((patience - up).Round(time.Second))
 	switch {
 	case len(nodes) == 0:
 		return fmt.Errorf("waiting for a node: there is none to read (ready without one in %v)", left)

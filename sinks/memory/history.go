@@ -305,17 +305,7 @@ func (h *sourceHistory) replaceRows(fresh []historyRow) {
 		}
 	}
 	h.keepPodsWhole(living, seen)
-	var gone []uint32
-	for n := range h.rows {
-		if !living[n] && seen[n] >= h.oldest {
-			gone = append(gone, seen[n])
-		}
-	}
-	expired := h.oldest
-	if most := len(h.rowOf) + 64; len(gone) > most {
-		slices.Sort(gone)
-		expired = gone[len(gone)-most-1] + 1
-	}
+	expired := h.firstKept(living, seen)
 	type kept struct {
 		historyRow
 		seen uint32
@@ -336,14 +326,7 @@ func (h *sourceHistory) replaceRows(fresh []historyRow) {
 	}
 	for _, r := range fresh {
 		r.firstRound = h.next
-		if free := h.free[r.layout.width]; len(free) > 0 {
-			r.offset, r.id = free[len(free)-1].offset, free[len(free)-1].id
-			h.free[r.layout.width] = free[:len(free)-1]
-		} else {
-			r.offset, r.id = h.width, h.ids
-			h.width += uint32(r.layout.width)
-			h.ids++
-		}
+		h.place(&r)
 		rows = append(rows, kept{r, h.next})
 	}
 	slices.SortStableFunc(rows, func(a, b kept) int { return a.entityName.compare(b.entityName) })
@@ -353,6 +336,36 @@ func (h *sourceHistory) replaceRows(fresh []historyRow) {
 		h.rows[n], h.lastSeen[n] = k.historyRow, k.seen
 	}
 	h.matchRows()
+}
+
+// firstKept returns the round in which a row of a gone entity must have been seen to be kept:
+// the oldest round of the history, or a later one if there are too many such rows.
+func (h *sourceHistory) firstKept(living []bool, seen []uint32) uint32 {
+	var gone []uint32
+	for n := range h.rows {
+		if !living[n] && seen[n] >= h.oldest {
+			gone = append(gone, seen[n])
+		}
+	}
+	most := len(h.rowOf) + 64
+	if len(gone) <= most {
+		return h.oldest
+	}
+	slices.Sort(gone)
+	return gone[len(gone)-most-1] + 1
+}
+
+// place sets the offset and the ID of r to those of a removed row of its width, or to new ones.
+func (h *sourceHistory) place(r *historyRow) {
+	if free := h.free[r.layout.width]; len(free) > 0 {
+		last := len(free) - 1
+		r.offset, r.id = free[last].offset, free[last].id
+		h.free[r.layout.width] = free[:last]
+		return
+	}
+	r.offset, r.id = h.width, h.ids
+	h.width += uint32(r.layout.width)
+	h.ids++
 }
 
 // hasGoneRows reports whether there are rows of gone entities or of replaced layouts.

@@ -31,45 +31,42 @@ type podPlacement struct {
 // choosePlacement decides on which of nodes, which are sorted, the pod is. ok is false if at
 // most one of them has numbers.
 func choosePlacement(r *nodeList, ref metric.PodRef, nodes []metric.NodeName) (p podPlacement, ok bool) {
-	candidates, silent, silentStart := 0, metric.NodeName(""), int64(0)
-	coarsest := int64(time.Millisecond)
-	starts := make([]int64, len(nodes))
-	for i, name := range nodes {
+	var (
+		silent       podPlacement
+		served       []podPlacement // the winner and the start of each node with numbers
+		latest       int64
+		coarsestUnit = int64(time.Millisecond)
+	)
+	for _, name := range nodes {
 		n := r.get(name)
-		if n == nil || !n.servesPod(ref) {
-			starts[i] = -1
-			if n != nil {
-				if start := n.podStarted(ref); start > silentStart {
-					silent, silentStart = name, start
-				}
+		if n == nil {
+			continue
+		}
+		start := n.podStarted(ref)
+		if !n.servesPod(ref) {
+			if start > silent.start {
+				silent = podPlacement{winner: name, start: start}
 			}
 			continue
 		}
-		candidates++
-		starts[i] = n.podStarted(ref)
+		served, latest = append(served, podPlacement{winner: name, start: start}), max(latest, start)
 		for _, v := range n.sources {
-			coarsest = max(coarsest, v.clock)
+			coarsestUnit = max(coarsestUnit, v.clock)
 		}
 	}
-	latest := int64(0)
-	for _, s := range starts {
-		latest = max(latest, s)
+	if latest > 0 && silent.start-latest > coarsestUnit {
+		return silent, true
 	}
-	if candidates > 0 && latest > 0 && silentStart-latest > coarsest {
-		return podPlacement{winner: silent, start: silentStart}, true
+	// An unknown start decides nothing.
+	tied := slices.DeleteFunc(slices.Clone(served), func(p podPlacement) bool {
+		return p.start > 0 && latest-p.start > coarsestUnit
+	})
+	if len(tied) == 0 {
+		return podPlacement{}, false
 	}
-	tied := 0
-	for i, s := range starts {
-		// An unknown start decides nothing.
-		if s < 0 || s > 0 && latest-s > coarsest {
-			continue
-		}
-		if tied++; tied == 1 {
-			p.winner, p.start = nodes[i], s
-		}
-	}
-	p.ambiguous = tied > 1
-	return p, candidates > 1
+	p = tied[0]
+	p.ambiguous = len(tied) > 1
+	return p, len(served) > 1
 }
 
 // servesPod reports whether the node has a number for the pod or one of its containers, other

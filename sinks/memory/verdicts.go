@@ -38,51 +38,66 @@ func newVerdictIndex(node metric.NodeName, verdicts []*metric.Verdict, before ve
 	}
 	slices.SortStableFunc(verdicts, func(a, b *metric.Verdict) int { return compareEntities(&a.Entity, &b.Entity) })
 	var (
-		all      verdictIndex
-		first    int // index of the entity's first verdict
-		earlier  verdictIndex
-		instance *metric.Instance
-		evidence *metric.Evidence
+		all     verdictIndex
+		first   int // index of the entity's first verdict
+		earlier verdictIndex
+		last    storedVerdict
 	)
 	for i, v := range verdicts {
 		if i == 0 || compareEntities(&verdicts[i-1].Entity, &v.Entity) != 0 {
-			first = len(all)
-			earlier = before.of(&v.Entity)
+			first, earlier = len(all), before.of(&v.Entity)
+			last.entity = earlier.entityOr(node, &v.Entity)
 		}
-		since := now
-		for _, e := range earlier {
-			if e.reason == v.Reason && e.groups&(1<<v.Group) != 0 {
-				since = min(since, e.since)
-			}
-		}
-		if instance == nil || *instance != v.Instance {
-			kept := v.Instance
-			instance = &kept
-		}
-		if evidence == nil || !sameEvidence(evidence, &v.Evidence) {
-			kept := v.Evidence
-			evidence = &kept
-		}
-		st := storedVerdict{instance: instance, evidence: evidence, since: since, groups: 1 << v.Group, reason: v.Reason}
-		if n := slices.IndexFunc(all[first:], func(o storedVerdict) bool {
-			return o.reason == st.reason && o.since == since && o.instance == instance && o.evidence == evidence
-		}); n >= 0 {
-			all[first+n].groups |= st.groups
+		last.since = earlier.since(v.Reason, v.Group, now)
+		last.groups, last.reason = 1<<v.Group, v.Reason
+		last.share(v)
+		if n := slices.IndexFunc(all[first:], last.differsInGroupOnly); n >= 0 {
+			all[first+n].groups |= last.groups
 			continue
 		}
-		switch {
-		case len(all) > first:
-			st.entity = all[first].entity
-		case len(earlier) > 0:
-			st.entity = earlier[0].entity
-		default:
-			kept := v.Entity
-			kept.Node = node
-			st.entity = &kept
-		}
-		all = append(all, st)
+		all = append(all, last)
 	}
 	return slices.Clip(all)
+}
+
+// entityOr returns the entity of v, which is the verdicts of e, or a copy of e on node if there
+// are none.
+func (v verdictIndex) entityOr(node metric.NodeName, e *metric.Entity) *metric.Entity {
+	if len(v) > 0 {
+		return v[0].entity
+	}
+	kept := *e
+	kept.Node = node
+	return &kept
+}
+
+// since returns the start time of the verdict of v that has this reason for g, or now.
+func (v verdictIndex) since(reason metric.Reason, g metric.Group, now int64) int64 {
+	for _, e := range v {
+		if e.reason == reason && e.groups&(1<<g) != 0 {
+			now = min(now, e.since)
+		}
+	}
+	return now
+}
+
+// share sets the instance and the evidence to those of v. Equal ones are kept, so that the
+// verdicts of a node share them.
+func (s *storedVerdict) share(v *metric.Verdict) {
+	if s.instance == nil || *s.instance != v.Instance {
+		kept := v.Instance
+		s.instance = &kept
+	}
+	if s.evidence == nil || !sameEvidence(s.evidence, &v.Evidence) {
+		kept := v.Evidence
+		s.evidence = &kept
+	}
+}
+
+// differsInGroupOnly reports whether s and o, two verdicts of one entity, differ only in their
+// group.
+func (s *storedVerdict) differsInGroupOnly(o storedVerdict) bool {
+	return o.reason == s.reason && o.since == s.since && o.instance == s.instance && o.evidence == s.evidence
 }
 
 // sameEvidence compares evidence. Errors that cannot be compared are different.
@@ -208,25 +223,39 @@ func (n *nodeView) applicableVerdict(k int, st storedVerdict, pod *podSources) s
 		if o == k || ofPod && pod.sources[o].outdated {
 			continue
 		}
-		d := v.round.table
-		if i, ok := d.find(st.entity); ok {
-			sh := &d.layouts[d.entries[i].layout]
-			for g := range metric.NumGroups {
-				if sh.serves(metric.Group(g)) {
-					st.groups &^= 1 << g
-				}
-			}
-		}
+		st.groups &^= v.servedGroups(st.entity)
 		for _, other := range v.verdicts.of(st.entity) {
-			if other.reason.Layer() == metric.LayerIdentity || other.rejectedWhole() && !st.rejectedWhole() {
-				continue // the other verdict is about another instance
-			}
-			if other.reason.Precedes(st.reason) || o < k && !st.reason.Precedes(other.reason) {
+			if other.replaces(&st, o < k) {
 				st.groups &^= other.groups
 			}
 		}
 	}
 	return st
+}
+
+// servedGroups returns the groups of e that v has numbers of.
+func (v *sourceView) servedGroups(e *metric.Entity) (groups groupMask) {
+	d := v.round.table
+	i, ok := d.find(e)
+	if !ok {
+		return 0
+	}
+	sh := &d.layouts[d.entries[i].layout]
+	for g := range metric.NumGroups {
+		if sh.serves(metric.Group(g)) {
+			groups |= 1 << g
+		}
+	}
+	return groups
+}
+
+// replaces reports whether s, the verdict of another source on the same entity, is reported and
+// st is not: its reason is further out, or the reasons are equal and its source is preferred.
+func (s *storedVerdict) replaces(st *storedVerdict, preferred bool) bool {
+	if s.reason.Layer() == metric.LayerIdentity || s.rejectedWhole() && !st.rejectedWhole() {
+		return false // s is about another instance
+	}
+	return s.reason.Precedes(st.reason) || preferred && !st.reason.Precedes(s.reason)
 }
 
 // placementVerdicts yields the verdicts of placements on samples of n. It returns false if

@@ -13,20 +13,7 @@ func (p *Parser) takeLine(l *line, f *family, n payload.Number, t int64) {
 	if !ok {
 		return
 	}
-	switch f.use {
-	case startTime:
-		c.start = int64(v)
-		return
-	case quota:
-		c.quota = v
-		return
-	case period:
-		c.period = v
-		return
-	case processes:
-		p.takeProcesses(c, v)
-	}
-	if c.role == roleSandbox && f.use != network {
+	if p.takeProperty(c, f, v) || c.role == roleSandbox && f.use != network {
 		return
 	}
 	// Lines with the same labels in one family belong to different samples.
@@ -51,6 +38,25 @@ func (p *Parser) takeLine(l *line, f *family, n payload.Number, t int64) {
 	default:
 		p.set(&c.subject, k, f.id, v, t)
 	}
+}
+
+// takeProperty stores a value of a family that describes the cgroup. It returns false if v is also a value
+// of a metric, or only that.
+func (p *Parser) takeProperty(c *cgroup, f *family, v float64) bool {
+	switch f.use {
+	case startTime:
+		c.start = int64(v)
+	case quota:
+		c.quota = v
+	case period:
+		c.period = v
+	case processes:
+		p.takeProcesses(c, v)
+		return false
+	default:
+		return false
+	}
+	return true
 }
 
 func (p *Parser) takeProcesses(c *cgroup, v float64) {

@@ -110,23 +110,38 @@ func (c *subjectCache) rememberLabels(s *subject, b []byte, size int) {
 // writtenSize returns the length of the labels that a kubelet writes for e, with the blank after
 // them, if b begins with them and e has that kind; else 0. The names in e must not need escapes.
 func writtenSize(e *metric.Entity, kind metric.Kind, b []byte) int {
-	const container, namespace, pod, end = `{container="`, `",namespace="`, `",pod="`, `"} `
-	const first = `{namespace="` // of a pod
 	if e.Kind != kind {
 		return 0
 	}
-	var at int // index of the namespace
 	switch kind {
 	case metric.Container:
-		at = len(container) + len(e.Name) + len(namespace)
-	case metric.Pod:
-		at = len(first)
-	default:
-		if len(b) > 0 && b[0] == ' ' {
-			return 1
+		const container, namespace = `{container="`, `",namespace="`
+		at := len(container) + len(e.Name) + len(namespace)
+		size := writtenEnd(e, at, b)
+		if size == 0 || string(b[:len(container)]) != container ||
+			string(b[len(container):len(container)+len(e.Name)]) != e.Name ||
+			string(b[at-len(namespace):at]) != namespace {
+			return 0
 		}
-		return 0
+		return size
+	case metric.Pod:
+		const namespace = `{namespace="`
+		size := writtenEnd(e, len(namespace), b)
+		if size == 0 || string(b[:len(namespace)]) != namespace {
+			return 0
+		}
+		return size
 	}
+	if len(b) > 0 && b[0] == ' ' {
+		return 1
+	}
+	return 0
+}
+
+// writtenEnd returns the index after the labels if b has the namespace of e at index at, and its
+// pod label after it; else 0.
+func writtenEnd(e *metric.Entity, at int, b []byte) int {
+	const pod, end = `",pod="`, `"} `
 	name := at + len(e.Namespace) + len(pod)
 	size := name + len(e.Pod) + len(end)
 	if len(b) < size ||
@@ -134,17 +149,6 @@ func writtenSize(e *metric.Entity, kind metric.Kind, b []byte) int {
 		string(b[name:name+len(e.Pod)]) != string(e.Pod) ||
 		string(b[name-len(pod):name]) != pod ||
 		string(b[at:at+len(e.Namespace)]) != string(e.Namespace) {
-		return 0
-	}
-	if kind == metric.Pod {
-		if string(b[:at]) != first {
-			return 0
-		}
-		return size
-	}
-	if string(b[:len(container)]) != container ||
-		string(b[len(container):len(container)+len(e.Name)]) != e.Name ||
-		string(b[at-len(namespace):at]) != namespace {
 		return 0
 	}
 	return size
