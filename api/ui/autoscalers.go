@@ -180,20 +180,30 @@ func (p *page) autoscaler() error {
 // them.
 func (p *page) autoscalerAnchors(names []string) (all []anchor) {
 	for _, name := range names[:min(len(names), maxNames)] {
-		own, namespace, short := explain.ParseAutoscalerName(name)
-		kind := autoscalerKinds["hpa"]
-		if own {
-			kind = autoscalerKinds["autoscaler"]
-		}
-		a := anchor{Text: printable(shortKind(kind) + " " + namespace + "/" + short)}
-		if p.opts.Autoscaler != nil {
-			if _, decided := p.opts.Autoscaler(kind, namespace, short); decided {
-				a.Href = p.linkTo(query{view: oneAutoscaler, autoscalerKind: kind, pod: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(short)}})
-			}
+		a, known := p.scalers[name]
+		if !known {
+			a = p.autoscalerAnchor(name)
+			p.scalers[name] = a
 		}
 		all = append(all, a)
 	}
 	return all
+}
+
+// autoscalerAnchor returns an autoscaler by its name in an answer.
+func (p *page) autoscalerAnchor(name string) anchor {
+	own, namespace, short := explain.ParseAutoscalerName(name)
+	kind := autoscalerKinds["hpa"]
+	if own {
+		kind = autoscalerKinds["autoscaler"]
+	}
+	a := anchor{Text: printable(shortKind(kind) + " " + namespace + "/" + short)}
+	if p.opts.Autoscaler != nil {
+		if _, decided := p.opts.Autoscaler(kind, namespace, short); decided {
+			a.Href = p.linkTo(query{view: oneAutoscaler, autoscalerKind: kind, pod: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(short)}})
+		}
+	}
+	return a
 }
 
 func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.MetricReport) autoscalerMetric {

@@ -11,7 +11,7 @@ import (
 // list is filtered or sorted by name. Each cgroup is below its nearest ancestor that is in the
 // list.
 func (p *page) cgroupTable(node metric.NodeName, most int) table {
-	t := table{Title: "Cgroups of no pod", What: "Cgroup", Trends: true, Sorts: p.sorts(), None: "no cgroup outside pods is reported"}
+	t := table{Title: "Cgroups of no pod", What: "Cgroup", ShareOf: "capacity", Trends: true, Sorts: p.sorts(), None: "no cgroup outside pods is reported"}
 	if !p.byPath(node) {
 		t.Title, t.What = "System containers", "System container"
 	}
@@ -23,16 +23,14 @@ func (p *page) cgroupTable(node metric.NodeName, most int) table {
 	}
 	for _, it := range order(items[t.Cut.From:t.Cut.To]) {
 		r := row{Name: printable(it.label), Full: printable(it.name), Depth: min(it.depth, 8)}
-		if it.sample != nil {
-			r.CPU, r.Memory = p.usageAndTrends(it.entity, it.sample, nil)
-			whole, _ := p.View.Lookup(metric.Entity{Kind: metric.Node, Node: it.entity.Node})
-			resources.cpu.compareWith(&r.CPU, it.sample, value(whole, metric.CPUNodeCapacity), "of %s capacity")
-			resources.memory.compareWith(&r.Memory, it.sample, value(whole, metric.MemoryNodeCapacity), "of %s capacity")
-		}
+		r.CPU, r.Memory = p.usageAndTrends(it.entity, it.sample, nil)
+		whole, _ := p.View.Lookup(metric.Entity{Kind: metric.Node, Node: it.entity.Node})
+		resources.cpu.compareWith(&r.CPU, value(whole, metric.CPUNodeCapacity), "of %s capacity")
+		resources.memory.compareWith(&r.Memory, value(whole, metric.MemoryNodeCapacity), "of %s capacity")
 		r.State, r.Why = p.cgroupState(it.entity)
 		t.add(r)
 	}
-	t.drawTrends()
+	t.writeColumns()
 	return t
 }
 

@@ -160,24 +160,12 @@ type trend struct {
 	line *timeline
 }
 
-// scaleTrends draws lines of one column with one scale, from zero to the highest value of all. It
-// returns the highest value as text, or "" if there is none.
-func scaleTrends(format func(float64) string, all ...*trend) string {
-	high := 0.0
-	for _, t := range all {
-		if t.line != nil && len(t.line.columns) > 0 {
-			high = max(high, t.line.high)
-		}
+// draw draws the line, if there is one, on a scale from zero to high.
+func (t *trend) draw(name string, format func(float64) string, high float64) {
+	if t.line != nil {
+		t.Title = t.line.title(name, format)
+		t.Path = t.line.path(high, 2, 2, 78) // a line on the edge would be cut in half
 	}
-	for _, t := range all {
-		if t.line != nil {
-			t.Path = t.line.path(high, 2, 2, 78) // a line on the edge would be cut in half
-		}
-	}
-	if high == 0 {
-		return ""
-	}
-	return format(high)
 }
 
 // charts are the charts of all metrics of one entity.
@@ -288,12 +276,8 @@ func chartMetrics(kind metric.Kind) []metric.ID {
 
 // newChart draws the line of an entity of some kind, with its axes and the marks of its metric.
 func newChart(kind metric.Kind, d *metric.Descriptor, line *timeline, s *metric.Sample, spec *metric.Values) chart {
-	format := formatOf(d.Unit)
-	c := chart{Name: chartName(d), Help: d.Help, Title: line.title(chartName(d), format), Values: line.values(format)}
-	if line.to.Sub(line.end) <= line.maxAge {
-		c.Newest = format(line.last)
-	}
-	top := line.high
+	c := chart{Name: chartName(d), Help: d.Help}
+	top, largest := line.high, line.high
 	for _, m := range marks[d.ID] {
 		v := valueOr(s, spec, m.id)
 		sum := kind == metric.Node || kind == metric.Namespaced || kind == metric.Cluster
@@ -308,11 +292,18 @@ func newChart(kind metric.Kind, d *metric.Descriptor, line *timeline, s *metric.
 		if sum && name == "request" {
 			name = "requested by pods"
 		}
-		c.Marks = append(c.Marks, mark{Name: name, Text: format(v), Y: v, Above: above, Limit: m.limit})
+		largest = max(largest, v)
+		c.Marks = append(c.Marks, mark{Name: name, Y: v, Above: above, Limit: m.limit})
 	}
 	step := axisStep(top, d.Unit)
 	top = max(math.Ceil(top/step)*step, step)
+	format := formatOf(d.Unit, max(top, largest))
+	c.Title, c.Values = line.title(c.Name, format), line.values(format)
+	if line.to.Sub(line.end) <= line.maxAge {
+		c.Newest = format(line.last)
+	}
 	for i := range c.Marks {
+		c.Marks[i].Text = format(c.Marks[i].Y)
 		c.Marks[i].Y = 100 - math.Round(c.Marks[i].Y/top*1000)/10
 	}
 	for v := 0.0; v <= top; v += step {
@@ -343,11 +334,11 @@ func chartName(d *metric.Descriptor) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// formatOf returns the format of values of a unit.
-func formatOf(u metric.Unit) func(float64) string {
+// formatOf returns the format of values of a unit that stand together, of which largest is the largest.
+func formatOf(u metric.Unit, largest float64) func(float64) string {
 	switch u {
 	case metric.Nanocores:
-		return humanize.Cores
+		return humanize.CoresLike(largest)
 	case metric.Nanoseconds:
 		return func(v float64) string { return humanize.Duration(time.Duration(v)) }
 	case metric.Bytes:

@@ -18,12 +18,12 @@ func TestAxisStep(t *testing.T) {
 		unit metric.Unit
 		want string
 	}{
-		{430e6, metric.Nanocores, "200m"}, {1e9, metric.Nanocores, "500m"}, {12.3e9, metric.Nanocores, "5000m"},
+		{430e6, metric.Nanocores, "200m"}, {1e9, metric.Nanocores, "500m"}, {12.3e9, metric.Nanocores, "5"},
 		{219 << 20, metric.Bytes, "64Mi"}, {512 << 20, metric.Bytes, "128Mi"}, {3, metric.Bytes, "1"},
 		{1500, metric.BytesPerSecond, "512/s"}, {0.37, metric.Ratio, "10%"}, {0, metric.Count, "1"},
 	} {
 		step := axisStep(test.top, test.unit)
-		if got := formatOf(test.unit)(step); got != test.want {
+		if got := formatOf(test.unit, test.top)(step); got != test.want {
 			t.Errorf("to %g %s: got steps of %s, want %s", test.top, test.unit, got, test.want)
 		}
 		if lines := math.Ceil(test.top / step); lines > 4 {

@@ -298,7 +298,7 @@ func (p *page) facts(e *explain.Explanation) (all facts) {
 
 // containerTable lists the containers of a pod in the order of its spec.
 func (p *page) containerTable(e *explain.Explanation, served []*metric.Sample) table {
-	t := table{Title: "Containers", What: "Container", Trends: true, Asked: true, None: "no container is known"}
+	t := table{Title: "Containers", What: "Container", ShareOf: "limit or request", Trends: true, Asked: true, None: "no container is known"}
 	t.Cut = listRange{To: len(e.Containers), Of: len(e.Containers)}
 	if f := worst(e); f != nil {
 		t.lastReason = findingText(f) // the page shows it above the table
@@ -325,7 +325,7 @@ func (p *page) containerTable(e *explain.Explanation, served []*metric.Sample) t
 		}
 		t.add(r)
 	}
-	t.drawTrends()
+	t.writeColumns()
 	return t
 }
 

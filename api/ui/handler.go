@@ -101,7 +101,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer returns the status and the page for a request.
 func (h *Handler) answer(r *http.Request) (status int, body []byte) {
 	q, err := parse(r.URL)
-	p := &page{Explainer: h.opts.Explainer(), opts: &h.opts, query: q}
+	p := &page{Explainer: h.opts.Explainer(), opts: &h.opts, query: q, scalers: map[string]anchor{}}
 	if err == nil {
 		err = p.fill(r.Context())
 	}

@@ -42,8 +42,8 @@ func TestDraw(t *testing.T) {
 		{"a clock ahead of ours ends at the edge", points(15, 1e9, -40, 1e9), trend{Path: "M118 2l2+0", Title: "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m"}},
 	} {
 		line := newTimeline(test.points, noon, shortestSpan, 60, time.Minute)
-		got := trend{Title: line.title("CPU", humanize.Cores), line: line}
-		scaleTrends(humanize.Cores, &got)
+		got := trend{line: line}
+		got.draw("CPU", humanize.Cores, line.high)
 		if got.Path != test.want.Path || got.Title != test.want.Title {
 			t.Errorf("%s\n got: %q %q\nwant: %q %q", test.name, got.Path, got.Title, test.want.Path, test.want.Title)
 		}

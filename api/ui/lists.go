@@ -17,7 +17,7 @@ import (
 
 // nodeTable lists nodes, those with problems first.
 func (p *page) nodeTable(most int) table {
-	t := table{Title: "Nodes", What: "Node", Counted: true, Trends: true, None: "no node is known"}
+	t := table{Title: "Nodes", What: "Node", ShareOf: "allocatable", Counted: true, Trends: true, None: "no node is known"}
 	p.addRows(&t, p.nodes(), most, query{view: allNodes}, func(it *listItem) row {
 		name := it.entity.Node
 		r := row{Href: p.linkTo(query{view: oneNode, node: name}), Pods: p.podCountOn(name).text()}
@@ -88,7 +88,7 @@ func (p *page) spec(node metric.NodeName) *metric.Values {
 
 // namespaceTable lists namespaces: those with missing numbers first, then by use.
 func (p *page) namespaceTable(most int) table {
-	t := table{Title: "Namespaces", What: "Namespace", Counted: true, None: "no pod is known"}
+	t := table{Title: "Namespaces", What: "Namespace", ShareOf: "all pods", Counted: true, None: "no pod is known"}
 	counts := p.podCounts()
 	sums := map[metric.Namespace]*metric.Sample{}
 	for _, s := range p.copiesOf(metric.Namespaced, "") {
@@ -131,14 +131,14 @@ func (p *page) namespaceTable(most int) table {
 func (p *page) namespaceShare(r *resource, sum *metric.Sample) resourceUse {
 	u := r.usageOf(sum, nil)
 	all, _ := p.View.Lookup(metric.Entity{Kind: metric.Cluster})
-	r.compareWith(&u, sum, value(all, r.used), "of %s that all pods use")
+	r.compareWith(&u, value(all, r.used), "of %s that all pods use")
 	return u
 }
 
 // podTable lists pods, those with problems first. whole is the query of the page with the
 // complete list.
 func (p *page) podTable(pods []listItem, most int, whole query, node bool) table {
-	t := table{Title: "Pods", What: "Pod", Trends: true, None: "no pods", Filter: p.podFilter()}
+	t := table{Title: "Pods", What: "Pod", ShareOf: "limit or request", Trends: true, None: "no pods", Filter: p.podFilter()}
 	pods = p.filterPods(pods)
 	for i := range pods {
 		if it := &pods[i]; it.rank == missing && it.pod != nil && p.query.sort == byWorst {
@@ -162,7 +162,7 @@ func (p *page) podTable(pods []listItem, most int, whole query, node bool) table
 // workloadTable lists the workloads of pods, with the sums of their pods. Pods without a workload have
 // no row. whole is the query of the page with the complete list.
 func (p *page) workloadTable(pods []listItem, most int, whole query) table {
-	t := table{Title: "Workloads", What: "Workload", Counted: true, NoShares: true, None: "no workload is known"}
+	t := table{Title: "Workloads", What: "Workload", Counted: true, None: "no workload is known"}
 	if p.Facts == nil {
 		t.None = "no workload is known, because this weir asks no API server"
 	}
@@ -202,12 +202,7 @@ func (p *page) workloadTable(pods []listItem, most int, whole query) table {
 	p.addRows(&t, items, most, whole, func(it *listItem) row {
 		w := key{it.entity.Namespace, it.workload}
 		r := row{Href: p.workloadLink(w.namespace, w.workload), Note: printable(w.workload.Kind), Pods: counts[w].text(), State: rankState(it.rank)}
-		if it.cpu >= 0 {
-			r.CPU.Text = resources.cpu.format(it.cpu)
-		}
-		if it.memory >= 0 {
-			r.Memory.Text = resources.memory.format(it.memory)
-		}
+		r.CPU, r.Memory = resources.cpu.sumOf(it.cpu, 0, ""), resources.memory.sumOf(it.memory, 0, "")
 		return r
 	})
 	return t

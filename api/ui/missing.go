@@ -27,7 +27,7 @@ type cause struct {
 	Since            shownTime
 	Names            []anchor
 	Others           int
-	Autoscalers      []string
+	Autoscalers      []anchor
 	OtherAutoscalers int
 }
 
@@ -77,7 +77,7 @@ func (p *page) cause(c *explain.MissingCause) cause {
 		d.Names = append(d.Names, p.named(name))
 	}
 	d.Others = max(0, c.Concerned()-len(names))
-	d.Autoscalers = c.Autoscalers[:min(len(c.Autoscalers), maxNames)]
+	d.Autoscalers = p.autoscalerAnchors(c.Autoscalers)
 	d.OtherAutoscalers = len(c.Autoscalers) - len(d.Autoscalers)
 	return d
 }

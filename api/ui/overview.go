@@ -54,24 +54,17 @@ func (p *page) overview() {
 
 // clusterUse returns the use of r by all nodes that have a number, as a share of the limits of
 // these nodes.
-func (p *page) clusterUse(r *resource) (u resourceUse) {
-	var used, limits float64
-	var sentence string
+func (p *page) clusterUse(r *resource) resourceUse {
+	used, limits, description := -1.0, 0.0, ""
 	for _, it := range p.nodes() {
 		v := value(it.sample, r.used)
 		if v < 0 {
 			continue
 		}
-		used += v
-		u.Text = r.format(used)
 		limit, text := r.limitOf(it.sample, p.spec(it.entity.Node))
-		limits, sentence = limits+limit, text
+		used, limits, description = addUsage(used, v), limits+limit, text
 	}
-	if u.Text != "" && limits > 0 {
-		u.Of = fmt.Sprintf(sentence, r.format(limits))
-		u.setShare(used / limits)
-	}
-	return u
+	return r.sumOf(used, limits, description)
 }
 
 // tallyCard returns the card of a tally.
@@ -154,7 +147,7 @@ func (p *page) workload() error {
 	}
 	cpu, memory := card{Name: "CPU of all pods"}, card{Name: "Memory of all pods"}
 	if r.Pods.Served > 0 {
-		cpu.Text, memory.Text = resources.cpu.format(r.Workload.CPUCores*1e9), resources.memory.format(r.Workload.MemoryBytes)
+		cpu.resourceUse, memory.resourceUse = resources.cpu.sumOf(r.Workload.CPUCores*1e9, 0, ""), resources.memory.sumOf(r.Workload.MemoryBytes, 0, "")
 	}
 	p.Kind, p.Path = printable(w.Kind), append(p.Path, p.namespaceAnchor(namespace)...)
 	p.show(printable(w.Name), "report", &reportBody{
@@ -169,7 +162,7 @@ func (p *page) workload() error {
 // reader of one namespace must not see the use of all namespaces.
 func namespaceUse(r *resource, sum *metric.Sample) resourceUse {
 	u := r.usageOf(sum, nil)
-	u.Share, u.Of = "", ""
+	r.compareWith(&u, 0, "")
 	return u
 }
 

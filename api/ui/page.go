@@ -62,6 +62,7 @@ type page struct {
 	excludedNodes map[metric.NodeName]bool
 	allNodes      []listItem
 	servedPods    *servedCounts
+	scalers       map[string]anchor
 
 	// Heading is the title, Kind the kind of the object, Where its node, and Path the links to the
 	// pages above it.

@@ -18,17 +18,17 @@ const (
 
 // table is a list as the page shows it.
 type table struct {
-	Title    string // empty on a page that has only this list
-	What     string // the header of the column of names
-	Rows     []row
-	Cut      listRange
-	None     string // the text if there are no rows
-	Counted  bool   // rows have counts of pods
-	Trends   bool   // rows have lines of the last fifteen minutes
-	Asked    bool   // rows have requests and limits
-	NoShares bool   // rows have no shares
-	Missing  int    // how many of all items lack numbers
-	Filter   *podFilter
+	Title   string // empty on a page that has only this list
+	What    string // the header of the column of names
+	Rows    []row
+	Cut     listRange
+	None    string // the text if there are no rows
+	Counted bool   // rows have counts of pods
+	Trends  bool   // rows have lines of the last fifteen minutes
+	Asked   bool   // rows have requests and limits
+	ShareOf string // what the shares of rows are of; empty if rows have none
+	Missing int    // how many of all items lack numbers
+	Filter  *podFilter
 	// CPUScale and MemoryScale are the upper ends of the scales of the lines; empty if all are zero.
 	CPUScale, MemoryScale string
 	Sorts                 map[sorting]anchor
@@ -75,7 +75,7 @@ func (t table) Columns() int {
 	if t.Asked {
 		n += 4
 	}
-	if t.NoShares {
+	if t.ShareOf == "" {
 		n -= 2
 	}
 	return n
@@ -120,16 +120,16 @@ func (p *page) addRows(t *table, items []listItem, most int, whole query, draw f
 		r.Name = printable(items[i].name)
 		t.add(r)
 	}
-	t.drawTrends()
+	t.writeColumns()
 }
 
-// drawTrends draws the lines of the rows, with one scale for CPU and one for memory.
-func (t *table) drawTrends() {
-	var cpu, memory []*trend
+// writeColumns writes the CPU and the memory of the rows, each in one unit and with one scale for the lines.
+func (t *table) writeColumns() {
+	var cpu, memory []*resourceUse
 	for i := range t.Rows {
-		cpu, memory = append(cpu, &t.Rows[i].CPU.Line), append(memory, &t.Rows[i].Memory.Line)
+		cpu, memory = append(cpu, &t.Rows[i].CPU), append(memory, &t.Rows[i].Memory)
 	}
-	t.CPUScale, t.MemoryScale = scaleTrends(resources.cpu.format, cpu...), scaleTrends(resources.memory.format, memory...)
+	t.CPUScale, t.MemoryScale = resources.cpu.writeColumn(cpu), resources.memory.writeColumn(memory)
 }
 
 // rank sorts items: the smallest rank needs attention most.

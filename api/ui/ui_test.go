@@ -50,6 +50,29 @@ func get(t testing.TB, h http.Handler, query string) (status int, header http.He
 	return w.Code, w.Header(), w.Body.String()
 }
 
+// The values of CPU in a column, on a card and in a chart have one unit.
+func TestOneUnitOfCPU(t *testing.T) {
+	w := samplecluster.New(t)
+	w.Knows(cluster.FactsChange{Nodes: []*cluster.Node{w.Node("n1", 24, 64).Itself(12.7, 8).Facts(true), w.Node("n2", 24, 64).Itself(6.058, 8).Facts(true)}})
+	h := page(w.Run())
+	milli := regexp.MustCompile(`\b[0-9,.]+m\b`)
+	for query, want := range map[string]string{"": "of 47.8 allocatable", "?nodes": "| 7.27 |", "?node=n2": "of 23.9 allocatable"} {
+		_, _, body := get(t, h, query)
+		got, err := text(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%q: the page does not have %q:\n%s", query, want, got)
+		}
+		_, got, _ = strings.Cut(strings.ReplaceAll(got, "last 15m", ""), "\n# ") // a span of time
+		_, got, _ = strings.Cut(got, "| ")                                       // the sentence has the words of explain
+		if found := milli.FindAllString(got, -1); len(found) > 0 {
+			t.Errorf("%q: beside values in cores there are %q, want all in cores:\n%s", query, found, got)
+		}
+	}
+}
+
 // TestViews compares the text of each view with testdata: for a cluster with failures, one without,
 // a machine without a cluster, and before the first read.
 func TestViews(t *testing.T) {

@@ -20,6 +20,10 @@ type resourceUse struct {
 	Line  trend
 	// Request and Limit are empty if unknown.
 	Request, Limit string
+
+	// The values that are written, negative if unknown, and the description of the whole with %s in its place.
+	used, request, limit, whole float64
+	description                 string
 }
 
 // resource is CPU or memory: its metrics and its format.
@@ -28,17 +32,18 @@ type resource struct {
 	group                 metric.Group
 	used, request, limit  metric.ID
 	allocatable, capacity metric.ID
-	format                func(float64) string
+	// formatLike returns the format of values that stand together, of which largest is the largest.
+	formatLike func(largest float64) func(float64) string
 }
 
 var resources = struct{ cpu, memory resource }{
 	resource{
 		"CPU", metric.CPU, metric.CPUUsageRate, metric.CPURequest, metric.CPULimit,
-		metric.CPUNodeAllocatable, metric.CPUNodeCapacity, humanize.Cores,
+		metric.CPUNodeAllocatable, metric.CPUNodeCapacity, humanize.CoresLike,
 	},
 	resource{
 		"Memory", metric.Memory, metric.MemoryWorkingSet, metric.MemoryRequest, metric.MemoryLimit,
-		metric.MemoryNodeAllocatable, metric.MemoryNodeCapacity, humanize.Bytes,
+		metric.MemoryNodeAllocatable, metric.MemoryNodeCapacity, func(float64) func(float64) string { return humanize.Bytes },
 	},
 }
 
@@ -58,50 +63,76 @@ func value(s *metric.Sample, id metric.ID) float64 {
 // usageOf returns the use of r in a sample, as a share of its limit. The sample may be nil.
 // spec has the limits from the API server and may be nil.
 func (r *resource) usageOf(s *metric.Sample, spec *metric.Values) resourceUse {
-	var u resourceUse
-	used := value(s, r.used)
-	if used >= 0 {
-		u.Text = r.format(used)
-		u.Stale = s.LastKnown&(1<<r.group) != 0
-	}
-	if v := valueOr(s, spec, r.request); v >= 0 {
-		u.Request = r.format(v)
-	}
-	if v := valueOr(s, spec, r.limit); v >= 0 {
-		u.Limit = r.format(v)
-	}
-	whole, sentence := r.limitOf(s, spec)
-	if whole <= 0 {
-		return u
-	}
-	u.Of = fmt.Sprintf(sentence, r.format(whole))
-	if used >= 0 {
-		u.setShare(used / whole)
-	}
+	u := resourceUse{used: value(s, r.used), request: valueOr(s, spec, r.request), limit: valueOr(s, spec, r.limit)}
+	u.Stale = u.used >= 0 && s.LastKnown&(1<<r.group) != 0
+	u.whole, u.description = r.limitOf(s, spec)
 	switch {
-	case sentence == ofRequest: // using more than a request is normal
-	case used >= 0.9*whole:
+	case u.whole <= 0 || u.description == ofRequest: // using more than a request is normal
+	case u.used >= 0.9*u.whole:
 		u.Level = "full"
-	case used >= 0.75*whole:
+	case u.used >= 0.75*u.whole:
 		u.Level = "high"
 	}
+	r.write(&u)
 	return u
 }
 
-// setShare sets the share and its bar.
-func (u *resourceUse) setShare(share float64) {
-	u.Share = humanize.Percent(share)
-	u.Width = int(math.Round(100 * min(share, 1)))
+// write writes the values of a use that stands alone, in one unit.
+func (r *resource) write(u *resourceUse) { u.write(r.formatLike(max(u.used, u.whole))) }
+
+// write writes the values, the share and its bar.
+func (u *resourceUse) write(format func(float64) string) {
+	text := func(v float64) string {
+		if v < 0 {
+			return ""
+		}
+		return format(v)
+	}
+	u.Text, u.Request, u.Limit, u.Of, u.Share = text(u.used), text(u.request), text(u.limit), "", ""
+	if u.whole <= 0 {
+		return
+	}
+	u.Of = fmt.Sprintf(u.description, format(u.whole))
+	if u.used >= 0 {
+		u.Share = humanize.Percent(u.used / u.whole)
+		u.Width = int(math.Round(100 * min(u.used/u.whole, 1)))
+	}
 }
 
-// compareWith sets u, the use in s, as a share of whole. description has %s in the place
-// of the whole. If whole is not positive, u has no share.
-func (r *resource) compareWith(u *resourceUse, s *metric.Sample, whole float64, description string) {
-	u.Share, u.Of, u.Level = "", "", ""
-	if used := value(s, r.used); used >= 0 && whole > 0 {
-		u.Of = fmt.Sprintf(description, r.format(whole))
-		u.setShare(used / whole)
+// sumOf returns the use of several objects together, as a share of whole if that is positive. used is
+// negative if it is unknown.
+func (r *resource) sumOf(used, whole float64, description string) resourceUse {
+	u := resourceUse{used: used, request: -1, limit: -1, whole: whole, description: description}
+	r.write(&u)
+	return u
+}
+
+// writeColumn writes the values and lines of one column of a table: the values in one unit, the lines with
+// one scale. It returns the upper end of the scale, which is empty if all lines are zero.
+func (r *resource) writeColumn(uses []*resourceUse) (scale string) {
+	var largest, high float64
+	for _, u := range uses {
+		if u.Line.line != nil {
+			high = max(high, u.Line.line.high)
+		}
+		largest = max(largest, u.used, u.request, u.limit, high)
 	}
+	format := r.formatLike(largest)
+	for _, u := range uses {
+		u.write(format)
+		u.Line.draw(r.name, format, high)
+	}
+	if high > 0 {
+		scale = format(high)
+	}
+	return scale
+}
+
+// compareWith makes u a share of whole. description has %s in the place of the whole. If whole is not
+// positive, u has no share.
+func (r *resource) compareWith(u *resourceUse, whole float64, description string) {
+	u.whole, u.description, u.Level = whole, description, ""
+	r.write(u)
 }
 
 // valueOr returns a metric of a sample, or else of spec, or -1 if neither has it.
@@ -144,14 +175,13 @@ func (r *resource) shareOf(s *metric.Sample, spec *metric.Values) float64 {
 	return used / whole
 }
 
-// usageTrend returns the line of the use of r in the last fifteen minutes. scaleTrends draws it.
+// usageTrend returns the line of the use of r in the last fifteen minutes. writeColumn draws it.
 func (p *page) usageTrend(r *resource, e metric.Entity) trend {
 	if p.opts.Points == nil || p.View == nil {
 		return trend{}
 	}
 	points := p.opts.Points(e, r.used, p.Now.Add(-shortestSpan), p.Now.Add(time.Minute))
-	line := newTimeline(points, p.Now, shortestSpan, 60, p.maxSampleAge(e.Node))
-	return trend{Title: line.title(r.name, r.format), line: line}
+	return trend{line: newTimeline(points, p.Now, shortestSpan, 60, p.maxSampleAge(e.Node))}
 }
 
 // maxSampleAge returns how old the last known value of a node may be. Package

@@ -101,9 +101,9 @@ func openNodeAPI(w *weirProcess) (http.Handler, error) {
 func (w *weirProcess) evictionReports() func(context.Context, string) (*evictionreport.EvictionReport, error) {
 	f := w.plan.features
 	switch {
-	case w.plan.asksAgents():
+	case w.plan.asksAgents() && f.agents.Port != 0:
 		return f.agents.Proxy().Eviction
-	case !f.guard.IsOpen():
+	case !f.guard.IsOpen(): // nor is it open where agents are asked
 		return nil
 	}
 	own := string(f.guard.Node)

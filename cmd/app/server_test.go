@@ -53,6 +53,12 @@ func TestServerReadsKubelets(t *testing.T) {
 		t.Errorf("n1 has CPU %+v though its counter never moved on", nodes["n1"].CPU)
 	}
 
+	if status, body := w.get(t, "/ui/?node=n1"); status != http.StatusOK || strings.Contains(body, "?eviction=") {
+		t.Errorf("the page of n1 = %d, and links to evictions: %v, want 200 without the link, because no agents are asked", status, strings.Contains(body, "?eviction="))
+	}
+	if status, body := w.get(t, "/ui/?eviction=n1"); status != http.StatusNotFound {
+		t.Errorf("the page of the evictions of n1 = %d, want 404, because no agents are asked:\n%s", status, body)
+	}
 	status, body := w.get(t, weirdev.Path+"containers?node=n1")
 	var list usage.List
 	if err := json.Unmarshal([]byte(body), &list); status != http.StatusOK || err != nil || len(list.Items) == 0 {

@@ -40,6 +40,29 @@ func Cores(nanocores float64) string {
 	return trimmed(milli, 0) + "m"
 }
 
+// CoresLike returns the format of CPU, given in nanocores, for values that stand together. All have the
+// unit in which Cores writes the largest: "6058m" beside "350m", and "6.06" beside "12.7".
+func CoresLike(largest float64) func(nanocores float64) string {
+	if math.Round(largest/1e6) < 10_000 {
+		return func(nanocores float64) string {
+			if math.Round(nanocores/1e6) < 10_000 {
+				return Cores(nanocores)
+			}
+			return Decimal(nanocores/1e6, 0) + "m"
+		}
+	}
+	return func(nanocores float64) string {
+		switch cores := nanocores / 1e9; {
+		case cores > 0 && cores < 0.0005:
+			return "<0.001"
+		case cores < 0.9995:
+			return trimmed(cores, 3)
+		default:
+			return group(significant(cores))
+		}
+	}
+}
+
 // Percent formats a share, where 1 is 100%, with at most three significant digits and at most one
 // digit after the point: "0.4%", "12.5%", "137%". A share that is not 0 but rounds to 0 is "<0.1%".
 func Percent(share float64) string {

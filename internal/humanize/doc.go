@@ -5,6 +5,7 @@
 //	Bytes           1.5Gi, 342Mi, 9.28Ti   binary units, three significant digits
 //	BytesPerSecond  1.5Mi/s
 //	Cores           72m, 1771m, 12.3, 1,683
+//	CoresLike       the same in one unit: 0.072, 1.77, 12.3
 //	Percent         0.4%, 12.5%, 137%
 //	Number          1,683
 //	Decimal         0.8333, 1,234.5

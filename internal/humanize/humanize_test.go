@@ -26,6 +26,20 @@ func ExampleCores() {
 	// Output: 0m 0.034m 2.5m 10m 72m 1771m 9999m 10 12.3 168 1,683
 }
 
+func ExampleCoresLike() {
+	column := []float64{0, 34_000, 2_460_000, 72e6, 350e6, 999.6e6, 6058e6, 9.9996e9, 12.34e9, 1683.2e9}
+	for _, largest := range []float64{9.9994e9, 9.9996e9} {
+		format := humanize.CoresLike(largest)
+		for _, v := range column {
+			fmt.Print(format(v), " ")
+		}
+		fmt.Println("|")
+	}
+	// Output:
+	// 0m 0.034m 2.5m 72m 350m 1000m 6058m 10,000m 12,340m 1,683,200m |
+	// 0 <0.001 0.002 0.072 0.35 1 6.06 10 12.3 1,683 |
+}
+
 func ExamplePercent() {
 	for _, v := range []float64{0, 0.0004, 0.004, 0.073, 0.1254, 0.83, 0.9996, 1.374, 12.5} {
 		fmt.Print(humanize.Percent(v), " ")
