@@ -169,7 +169,7 @@ func (s *Server) configure(g *genericapiserver.Config, c Config) {
 		h = showReasons(h, "/healthz", c.Alive)
 		h = genericapiserver.DefaultBuildHandlerChain(h, g)
 		h = newFailureLimits().apply(h)
-		h = s.routes.matchRoute(h)
+		h = withProduct(s.routes.matchRoute(h))
 		return requestLimits{body: s.opts.BodyTimeout, write: s.opts.RequestTimeout + answerGrace, stall: s.opts.StallTimeout, bytes: s.opts.MaxBodyBytes, streams: s.isStream}.apply(h)
 	}
 }

@@ -66,7 +66,22 @@ func (w *weirProcess) openSecureServer(ctx context.Context, h *feature.Host) err
 	if w.kubelets.shares != nil {
 		secured.Stream(sharedPath, w.kubelets.shares)
 	}
-	return secured.Announce(ownGroup())
+	if err := secured.Announce(ownGroup()); err != nil {
+		return err
+	}
+	if !h.HasWholeCluster() || w.plan.Cluster.Kubeconfig != "" { // only a pod is behind a Service
+		return nil
+	}
+	config, err := h.Cluster.RESTConfig()
+	if err != nil {
+		return err
+	}
+	claims, err := secured.NewClaims(config, h.Registry, h.Log)
+	if err != nil {
+		return err
+	}
+	h.Add(feature.Part{Name: "claims of APIs", Run: claims.Run})
+	return nil
 }
 
 // makeServer is server.New, but it returns when ctx ends: server.New waits without limit for an API

@@ -129,9 +129,8 @@ func (r *request) Add(p push.Point[labels]) {
 
 // Encode returns the compressed request, and empties it.
 func (r *request) Encode() []byte {
-	message := append(r.symbols, r.series...) // one buffer: the symbols come first
-	r.symbols = message
-	r.packed = snappy.Encode(r.packed[:cap(r.packed)], message)
+	r.symbols = append(r.symbols, r.series...) // one buffer: the symbols come first
+	r.packed = snappy.Encode(r.packed[:cap(r.packed)], r.symbols)
 	r.begin()
 	return bytes.Clone(r.packed) // it waits, so it takes no more memory than it needs
 }

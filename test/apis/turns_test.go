@@ -79,8 +79,7 @@ func (w *testCluster) resourceMetricsFrom(t *testing.T, who named) {
 	})
 }
 
-// register makes who serve v1beta1. weir serves v1 too, and metrics-server does not: a kubectl
-// that knows v1 would ask weir in place of metrics-server.
+// register makes who serve v1beta1. v1 is registered for weir only: metrics-server does not serve it.
 func (w *testCluster) register(ctx context.Context, t *testing.T, who named) {
 	t.Helper()
 	if who == theirs {
@@ -88,7 +87,7 @@ func (w *testCluster) register(ctx context.Context, t *testing.T, who named) {
 			t.Errorf("delete the APIService of v1: %v: %s", err, stderr)
 		}
 	} else if err := w.Apply(ctx, fmt.Sprintf(`{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":"v1.metrics.k8s.io"},`+
-		`"spec":{"group":"metrics.k8s.io","version":"v1","groupPriorityMinimum":100,"versionPriority":200,"insecureSkipTLSVerify":true,`+
+		`"spec":{"group":"metrics.k8s.io","version":"v1","groupPriorityMinimum":100,"versionPriority":50,"insecureSkipTLSVerify":true,`+
 		`"service":{"namespace":%q,"name":%q,"port":443}}}`, who.namespace, who.name)); err != nil {
 		t.Errorf("apply the APIService of v1: %v", err)
 	}

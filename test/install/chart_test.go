@@ -189,6 +189,10 @@ func TestChart(t *testing.T) {
 	}
 	client := c.metrics(t)
 	nodes := func() error { return nodeMeasured(t, client) }
+	top := func() error {
+		_, _, err := c.Kubectl(t.Context(), "top", "nodes")
+		return err
+	}
 	// The operators themselves do not run. Their definitions check what the chart has for them.
 	c.define(t, definitions(t)...)
 	c.createPrometheusAccount(t)
@@ -198,7 +202,16 @@ func TestChart(t *testing.T) {
 		"--set=image.tag=v0.9.0", "--wait", "--timeout=2m")
 	await(t, "metrics-server to serve", time.Minute, nodes)
 
-	failed := probe(t, nodes)
+	c.kubectl(t, "create", "namespace", "short")
+	failed, failedTop := probe(t, "LIST", nodes), probe(t, "kubectl top", top)
+	deleted := make(chan time.Duration, 1) // of a namespace during the upgrade
+	time.AfterFunc(2*time.Second, func() {
+		began := time.Now()
+		if _, _, err := c.Kubectl(t.Context(), "delete", "namespace", "short", "--timeout=1m"); err != nil {
+			t.Errorf("delete a namespace during the upgrade: %v", err)
+		}
+		deleted <- time.Since(began)
+	})
 	c.helm(t, "upgrade", "metrics-server", chart, "--namespace=kube-system", "--reset-then-reuse-values", "--set=nameOverride=metrics-server", "--wait", "--timeout=2m")
 	if image := c.kubectl(t, "-n", "kube-system", "get", "deployment", "metrics-server", "-o", "jsonpath={.spec.template.spec.containers[*].image}"); image != "weir.invalid/weir:dev" {
 		t.Errorf("the Deployment metrics-server has the image %s, want weir's", image)
@@ -207,17 +220,18 @@ func TestChart(t *testing.T) {
 		_, err := client.RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1/nodes/" + c.Node()).DoRaw(t.Context())
 		return err
 	})
-	if top := c.kubectl(t, "top", "nodes"); !strings.Contains(top, c.Node()) {
-		t.Errorf("kubectl top nodes: %s", top)
+	if out := c.kubectl(t, "top", "nodes"); !strings.Contains(out, c.Node()) {
+		t.Errorf("kubectl top nodes: %s", out)
 	}
 	// metrics-server's pod ends at once, while some requests still go to it.
-	if n := failed(); n > 5 {
-		t.Errorf("%d requests failed during the upgrade, want at most those of a second, 5", n)
+	t.Logf("a namespace was deleted in %v during the upgrade", <-deleted)
+	if n, top := failed(), failedTop(); n > 5 || top > 5 {
+		t.Errorf("%d LISTs and %d kubectl top failed during the upgrade, want at most those of a second, 5", n, top)
 	}
-	failed = probe(t, nodes)
+	failed, failedTop = probe(t, "LIST", nodes), probe(t, "kubectl top", top)
 	c.helm(t, "rollback", "metrics-server", "--namespace=kube-system", "--wait", "--timeout=2m")
-	if n := failed(); n > 0 {
-		t.Errorf("%d requests failed during the rollback", n)
+	if n, top := failed(), failedTop(); n > 0 || top > 0 {
+		t.Errorf("%d LISTs and %d kubectl top failed during the rollback, want none", n, top)
 	}
 	c.helm(t, "uninstall", "metrics-server", "--namespace=kube-system", "--wait", "--timeout=1m")
 
@@ -239,8 +253,8 @@ func TestChart(t *testing.T) {
 	c.kubectl(t, "-n", "weir-agents", "get", "servicemonitors/weir-agent", "service/weir-agent")
 	prometheus := c.scrape(t)
 	await(t, "weir to serve", time.Minute, nodes)
-	if top := c.kubectl(t, "top", "pods", "-n", "weir-system"); strings.Count(top, "\nweir-") != 2 {
-		t.Errorf("kubectl top pods: %s", top)
+	if out := c.kubectl(t, "top", "pods", "-n", "weir-system"); strings.Count(out, "\nweir-") != 2 {
+		t.Errorf("kubectl top pods: %s", out)
 	}
 	await(t, "weir to have the Events of its pods", time.Minute, func() error {
 		answer, err := client.RESTClient().Get().AbsPath("/apis/weir.dev/v1alpha1/namespaces/weir-system/events").DoRaw(t.Context())
@@ -354,6 +368,13 @@ func testDashboards(t *testing.T, prometheus *history.Client) {
 			t.Errorf("weir_build_info of mode %s: got %v, %v", mode, answer, err)
 		}
 	}
+	await(t, "weir to find that it answers its APIs itself", 2*time.Minute, func() error {
+		answer, err := prometheus.Query(t.Context(), "weir_api_answered_by_weir == 1", time.Now())
+		if err == nil && len(answer.Series) < 3 { // metrics.k8s.io, custom metrics, weir.dev
+			err = fmt.Errorf("got %v", answer.Series)
+		}
+		return err
+	})
 	t.Logf("every panel has data after another %s", time.Since(began).Round(100*time.Millisecond))
 }
 
@@ -385,8 +406,9 @@ func definitions(t *testing.T) (files []string) {
 	return files
 }
 
-// probe calls do five times in a second, until stop is called, which returns how many calls failed.
-func probe(t *testing.T, do func() error) (stop func() int) {
+// probe calls do, a request, five times in a second, until stop is called, which returns how many
+// calls failed.
+func probe(t *testing.T, request string, do func() error) (stop func() int) {
 	end, failed := make(chan struct{}), make(chan int, 1)
 	go func() {
 		tick := time.NewTicker(200 * time.Millisecond)
@@ -397,7 +419,7 @@ func probe(t *testing.T, do func() error) (stop func() int) {
 			case <-t.Context().Done(): // the test has failed
 				return
 			case <-end:
-				t.Logf("%d of %d requests failed", n, all)
+				t.Logf("%s: %d of %d failed", request, n, all)
 				failed <- n
 				return
 			case <-tick.C:
@@ -405,7 +427,7 @@ func probe(t *testing.T, do func() error) (stop func() int) {
 			all++
 			if err := do(); err != nil {
 				n++
-				t.Logf("request %d: %v", all, err)
+				t.Logf("%s %d: %v", request, all, err)
 			}
 		}
 	}()

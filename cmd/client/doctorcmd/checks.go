@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -31,6 +32,10 @@ const oldestTested, newestTested = 35, 37
 
 // shownNodes is how many nodes a message names.
 const shownNodes = 5
+
+// undecided is how long an HPA may be without a condition. The controller looks at each every 15 s by
+// default.
+const undecided = 2 * time.Minute
 
 // examination is one run of all checks. Later checks use what earlier ones found.
 type examination struct {
@@ -246,7 +251,39 @@ func (e *examination) checkPods(ctx context.Context) error {
 			e.add(Failure, fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name), "%s/%s is not ready: %s", p.Namespace, p.Name, reason)
 		}
 	}
+	if len(pods.Items) > 0 {
+		e.checkClaims(&pods.Items[0], a.server())
+	}
 	return nil
+}
+
+// checkClaims compares the APIs that a pod of weir serves by its --apis with the Services to which
+// their APIServices lead. The Service of weir is own.
+func (e *examination) checkClaims(p *corev1.Pod, own string) {
+	for _, name := range []string{"custom", "external"} {
+		group := name + ".metrics.k8s.io"
+		if !servesAPI(p, name) {
+			continue
+		}
+		for _, service := range slices.Sorted(maps.Keys(e.services)) {
+			if by := e.services[service].server(); strings.HasSuffix(service, "."+group) && by != own {
+				e.add(Warning, fmt.Sprintf("Either apply weir's APIService again (docs/external-metrics.md), or leave %s out of weir's --apis. Two installations that apply theirs take it from each other.", name),
+					"%s leads to %s, so nobody asks %s, which serves it, too", service, cmp.Or(by, "the API server itself"), own)
+			}
+		}
+	}
+}
+
+// servesAPI reports whether an --apis of the pod's arguments has this name.
+func servesAPI(p *corev1.Pod, name string) bool {
+	for _, c := range p.Spec.Containers {
+		for _, arg := range c.Args {
+			if list, ok := strings.CutPrefix(arg, "--apis="); ok && slices.Contains(strings.Split(list, ","), name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // notReady explains why a pod is not ready, or returns "" if it is.
@@ -455,6 +492,10 @@ func (e *examination) checkHPAs(ctx context.Context) error {
 			e.add(Failure, "Delete one of them, or put its metrics into the other.", "%s and %s scale the same %s %s", other, name, h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name)
 		}
 		targets[target] = name
+		if len(h.Status.Conditions) == 0 && time.Since(h.CreationTimestamp.Time) > undecided {
+			e.add(Failure, "Look whether kube-controller-manager runs: kubectl -n kube-system get pods,leases", "%s has existed for more than %s, and no controller has looked at it: its status has no conditions",
+				name, humanize.Duration(undecided))
+		}
 		for _, c := range h.Status.Conditions {
 			broken := c.Status == corev1.ConditionFalse && (c.Type == autoscalingv2.ScalingActive && c.Reason != "ScalingDisabled" || c.Type == autoscalingv2.AbleToScale)
 			if broken {

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -181,6 +183,14 @@ func TestFaults(t *testing.T) {
 	}, 0,
 		"warning  metrics APIs   kube-system/metrics-server serves metrics.k8s.io to kubectl top and HPAs, not weir-system/weir",
 		"                        do  To change that: docs/from-metrics-server.md.")
+	f("an API that weir and KEDA both claim", func(c *testCluster) {
+		items := c.answers[services].(map[string]any)
+		items["items"] = append(items["items"].([]any), service("external.metrics.k8s.io", "v1beta1", "keda", "keda-operator-metrics-apiserver"))
+		container := &c.answers[pods].(*corev1.PodList).Items[0].Spec.Containers[0]
+		container.Args = append(container.Args, "--apis=resource,model,external")
+	}, 0,
+		"warning  weir's pods    v1beta1.external.metrics.k8s.io leads to keda/keda-operator-metrics-apiserver, so nobody asks weir-system/weir, which serves it, too",
+		"                        do  Either apply weir's APIService again (docs/external-metrics.md), or leave external out of weir's --apis. Two installations that apply theirs take it from each other.")
 	f("an API that is not available", func(c *testCluster) {
 		v1 := service("metrics.k8s.io", "v1", "weir-system", "weir")
 		v1["status"] = map[string]any{"conditions": []map[string]any{{"type": "Available", "status": "False", "reason": "FailedDiscoveryCheck", "message": "no route to host"}}}
@@ -258,6 +268,17 @@ func TestFaults(t *testing.T) {
 		"                        do  Delete one of them, or put its metrics into the other.",
 		"failure  HPAs           shop/b needs external.metrics.k8s.io, which nobody serves",
 		"                        do  weir serves it with a component: docs/install.md, \"Custom and external metrics\".")
+	f("an HPA that no controller has looked at", func(c *testCluster) {
+		list := make([]autoscalingv2.HorizontalPodAutoscaler, 2)
+		for i, age := range []time.Duration{time.Hour, time.Second} {
+			list[i].Namespace, list[i].Name = "shop", fmt.Sprint("h", i)
+			list[i].Spec.ScaleTargetRef.Name = list[i].Name
+			list[i].CreationTimestamp = metav1.NewTime(time.Now().Add(-age))
+		}
+		c.answers[hpas] = &autoscalingv2.HorizontalPodAutoscalerList{Items: list}
+	}, 2,
+		"failure  HPAs           shop/h0 has existed for more than 2m, and no controller has looked at it: its status has no conditions",
+		"                        do  Look whether kube-controller-manager runs: kubectl -n kube-system get pods,leases")
 	f("numbers that are missing", func(c *testCluster) {
 		c.report = &explain.MissingReport{Summary: "0 of 1 node has CPU and memory.", Causes: []explain.MissingCause{
 			{Reason: "NodeTimeout", Severity: metric.Broken.String(), Node: "n1", Message: "the node did not answer in time", Advice: "`weir explain node n1` shows more."},
