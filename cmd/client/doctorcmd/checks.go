@@ -266,9 +266,9 @@ func (e *examination) checkClaims(p *corev1.Pod, own string) {
 			continue
 		}
 		for _, service := range slices.Sorted(maps.Keys(e.services)) {
-			if by := e.services[service].server(); strings.HasSuffix(service, "."+group) && by != own {
+			if server := e.services[service].server(); strings.HasSuffix(service, "."+group) && server != own {
 				e.add(Warning, fmt.Sprintf("Either apply weir's APIService again (docs/external-metrics.md), or leave %s out of weir's --apis. Two installations that apply theirs take it from each other.", name),
-					"%s leads to %s, so nobody asks %s, which serves it, too", service, cmp.Or(by, "the API server itself"), own)
+					"%s leads to %s, so nobody asks %s, which serves it, too", service, cmp.Or(server, "the API server itself"), own)
 			}
 		}
 	}
