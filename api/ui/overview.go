@@ -18,6 +18,8 @@ type reportBody struct {
 	Charts *charts
 	Tables []table
 	Alone  bool // the page has only this report
+	// Full is the page of the whole report, to which a narrow window leaves what to do.
+	Full string
 	// Autoscalers scale the workload, if the page is of one.
 	Autoscalers []anchor
 }
@@ -41,9 +43,9 @@ func (p *page) overview() {
 		excluded = []string{"without " + humanize.Count(n, "node")}
 	}
 	p.show("Overview", "report", &reportBody{
-		Report: p.missingReport(&missing, 5),
+		Report: p.missingReport(&missing, 5), Full: p.linkTo(query{view: allMissing}),
 		Cards: []card{
-			tallyCard("Nodes", missing.Nodes), tallyCard("Pods", missing.Pods), p.sourceCard(),
+			tallyCard("Nodes", missing.Nodes, p.linkTo(query{view: allNodes})), tallyCard("Pods", missing.Pods, p.linkTo(query{view: allPods})), p.sourceCard(),
 			{Name: "CPU of nodes", resourceUse: p.clusterUse(&resources.cpu), Notes: excluded},
 			{Name: "Memory of nodes", resourceUse: p.clusterUse(&resources.memory), Notes: excluded},
 		},
@@ -67,9 +69,9 @@ func (p *page) clusterUse(r *resource) resourceUse {
 	return r.sumOf(used, limits, description)
 }
 
-// tallyCard returns the card of a tally.
-func tallyCard(name string, t explain.Tally) card {
-	c := card{Name: name, State: state{"", good}}
+// tallyCard returns the card of a tally. href is the list of what it counts, or empty.
+func tallyCard(name string, t explain.Tally, href string) card {
+	c := card{Name: name, Href: href, State: state{"", good}}
 	c.Text, c.Of = humanize.Number(t.Served), "have numbers"
 	if t.Doubtful > 0 {
 		c.Notes, c.State.Tone = append(c.Notes, humanize.Number(t.Doubtful)+" in doubt"), warn
@@ -89,7 +91,7 @@ func tallyCard(name string, t explain.Tally) card {
 
 func (p *page) missing() {
 	r := p.Missing()
-	cards := []card{tallyCard("Nodes", r.Nodes), tallyCard("Pods", r.Pods)}
+	cards := []card{tallyCard("Nodes", r.Nodes, p.linkTo(query{view: allNodes})), tallyCard("Pods", r.Pods, p.linkTo(query{view: allPods}))}
 	p.show("What is missing, and why", "report", &reportBody{Report: p.missingReport(&r, page100), Cards: cards, Alone: true})
 }
 
@@ -123,7 +125,7 @@ func (p *page) namespace() error {
 	p.show(printable(string(name)), "report", &reportBody{
 		Report: p.missingReport(&r, page25),
 		Cards: []card{
-			tallyCard("Pods", r.Pods),
+			tallyCard("Pods", r.Pods, ""),
 			{Name: "CPU of all pods", resourceUse: namespaceUse(&resources.cpu, sum)},
 			{Name: "Memory of all pods", resourceUse: namespaceUse(&resources.memory, sum)},
 		},
@@ -152,7 +154,7 @@ func (p *page) workload() error {
 	p.Kind, p.Path = printable(w.Kind), append(p.Path, p.namespaceAnchor(namespace)...)
 	p.show(printable(w.Name), "report", &reportBody{
 		Report: p.missingReport(&r, page25), Autoscalers: p.autoscalerAnchors(r.Workload.Autoscalers),
-		Cards:  []card{tallyCard("Pods", r.Pods), cpu, memory},
+		Cards:  []card{tallyCard("Pods", r.Pods, ""), cpu, memory},
 		Tables: []table{p.podTable(pods, page100, query{view: oneWorkload, pod: metric.PodRef{Namespace: namespace}, workload: w}, true)},
 	})
 	return nil

@@ -53,6 +53,7 @@ func newBrowser(t *testing.T) *browser {
 type window struct {
 	width, height int
 	dark          bool
+	wait          time.Duration // how long the page runs before its picture, by its own clock
 }
 
 // seen is what the browser made of a page.
@@ -76,8 +77,12 @@ func (b *browser) open(t *testing.T, name, url string, w window) *seen {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := b.command(ctx, t, "--enable-logging=stderr", "--blink-settings=preferredColorScheme="+scheme,
-		fmt.Sprintf("--window-size=%d,%d", w.width, w.height), "--screenshot="+s.file, "--dump-dom", url)
+	args := []string{url}
+	if w.wait > 0 {
+		args = []string{fmt.Sprintf("--virtual-time-budget=%d", w.wait.Milliseconds()), url}
+	}
+	cmd := b.command(ctx, t, append([]string{"--enable-logging=stderr", "--blink-settings=preferredColorScheme=" + scheme,
+		fmt.Sprintf("--window-size=%d,%d", w.width, w.height), "--screenshot=" + s.file, "--dump-dom"}, args...)...)
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
 	if err := cmd.Run(); err != nil {

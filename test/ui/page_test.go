@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -139,6 +140,61 @@ func TestPictures(t *testing.T) {
 					s.storeSmall(t, filepath.Join(*docs, into+".png"))
 				}
 			}
+		}
+	}
+}
+
+// TestServerGone opens a page of a server that answers once and never again. The page shows since when, and
+// is pale. Another server answers again later, and the page has its colours back.
+func TestServerGone(t *testing.T) {
+	b := newBrowser(t)
+	var gone, returns atomic.Int32
+	h := page(samplecluster.Failing(t))
+	hangUp := func(w http.ResponseWriter) {
+		if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
+			c.Close()
+		}
+	}
+	url := serve(t, map[string]http.Handler{
+		"/gone/ui/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if gone.Add(1) > 1 {
+				hangUp(w)
+				return
+			}
+			h.ServeHTTP(w, r)
+		}),
+		"/refused/ui/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if gone.Add(1) > 1 {
+				http.Error(w, `{"kind":"Status"}`, http.StatusServiceUnavailable) // as kubectl proxy answers
+				return
+			}
+			h.ServeHTTP(w, r)
+		}),
+		"/returns/ui/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if returns.Add(1) == 2 {
+				http.Error(w, "weir starts again", http.StatusServiceUnavailable)
+				return
+			}
+			h.ServeHTTP(w, r)
+		}),
+	})
+	wait := 40 * time.Second // the page asks every 15 s
+	for _, test := range []struct {
+		name, path, want string
+		window           window
+	}{
+		{"gone", "/gone/ui/", "No answer since 12:00:00 UTC: Failed to fetch.", window{width: 1400, height: 1100, wait: wait}},
+		{"gone-dark", "/refused/ui/", "No answer since 12:00:00 UTC: 503 Service Unavailable.", window{width: 1400, height: 1100, dark: true, wait: wait}},
+		{"gone-narrow", "/gone/ui/?node=n1", "No answer since 12:00:00 UTC", window{width: 500, height: 1400, wait: wait}},
+		{"gone-narrow-dark", "/gone/ui/?pods", "No answer since 12:00:00 UTC", window{width: 500, height: 1400, dark: true, wait: wait}},
+		{"gone-returns", "/returns/ui/", `<body data-refresh="15" class="">`, window{width: 1400, height: 1100, wait: wait}},
+	} {
+		gone.Store(0)
+		s := b.open(t, test.name, url+test.path, test.window)
+		s.complaints = nil // the browser reports each request that fails
+		s.has(t, test.want)
+		if pale := strings.Contains(s.document, `class="gone"`); pale != (test.name != "gone-returns") {
+			t.Errorf("%s: the page is pale: %v, want %v", test.name, pale, !pale)
 		}
 	}
 }
@@ -285,7 +341,8 @@ addEventListener("load", () => {
 }
 
 // TestFits measures pages from another page, which may run a script, in windows
-// from a telephone's to a wide screen's. Nothing may be wider than the window.
+// from a telephone's to a wide screen's. Nothing may be wider than the window. On a telephone a finger can hit
+// every link, and the nodes are not far down.
 func TestFits(t *testing.T) {
 	b := newBrowser(t)
 	h := guarded(t)
@@ -308,7 +365,12 @@ addEventListener("load", () => {
 		const root = f.contentDocument.documentElement, li = document.createElement("li");
 		let inner = 0;
 		for (const s of f.contentDocument.querySelectorAll(".scroll")) inner = Math.max(inner, s.scrollWidth - s.clientWidth);
-		li.textContent = "view " + f.title + " in " + f.width + " is " + root.scrollWidth + " wide, tables hide " + inner;
+		const small = [...f.contentDocument.querySelectorAll("a, button, input:not([type=hidden]), select, summary")].filter((e) => {
+			const r = e.getBoundingClientRect();
+			return e.checkVisibility() && r.right > 0 && (r.height < 24 || r.width < 24);
+		}).map((e) => e.textContent);
+		const list = f.contentDocument.querySelector("section:has(table)");
+		li.textContent = "view " + f.title + " in " + f.width + " is " + root.scrollWidth + " wide, tables hide " + inner + ", list at " + (list ? Math.round(list.getBoundingClientRect().top) : 0) + ", small: " + small.join("; ");
 		document.getElementById("widths").append(li);
 	}
 });
@@ -316,7 +378,7 @@ addEventListener("load", () => {
 		}),
 	})
 	s := b.open(t, "narrow", url+"/measure", window{width: 1600, height: 2000})
-	found := regexp.MustCompile(`view (\S*) in (\d+) is (\d+) wide, tables hide (\d+)`).FindAllStringSubmatch(s.document, -1)
+	found := regexp.MustCompile(`view (\S*) in (\d+) is (\d+) wide, tables hide (\d+), list at (\d+), small: (.*?)</li>`).FindAllStringSubmatch(s.document, -1)
 	if want := len(views) * len(widths); len(found) != want {
 		t.Fatalf("%d views were measured, want %d:\n%s", len(found), want, s.document)
 	}
@@ -326,6 +388,15 @@ addEventListener("load", () => {
 		hidden, _ := strconv.Atoi(m[4])
 		if wide > window || hidden > 0 {
 			t.Errorf("/ui/%s is %d wide in a window of %d, and a table hides %d", m[1], wide, window, hidden)
+		}
+		if window > 400 {
+			continue
+		}
+		if m[6] != "" {
+			t.Errorf("/ui/%s in a window of %d has what a finger cannot hit, smaller than 24 by 24: %s", m[1], window, m[6])
+		}
+		if list, _ := strconv.Atoi(m[5]); m[1] == "" && list > 1300 {
+			t.Errorf("on a telephone of %d, the nodes of a bad day begin at %d, want at most 1,300", window, list)
 		}
 	}
 }

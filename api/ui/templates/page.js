@@ -102,33 +102,47 @@
 		return document.getElementById("main").contains(selection.anchorNode);
 	};
 
+	let asking = false;
 	const refresh = async () => {
-		if (paused || document.hidden || selecting()) return;
+		if (paused || document.hidden || asking) return;
+		asking = true;
 		try {
-			const answer = await fetch(location.href, { cache: "no-store", credentials: "same-origin" });
+			const answer = await fetch(location.href, { cache: "no-store", credentials: "same-origin", signal: AbortSignal.timeout(Math.max(seconds, 15) * 1000) });
 			const page = new DOMParser().parseFromString(await answer.text(), "text/html");
 			if (!page.getElementById("main")) throw new Error(answer.status + " " + answer.statusText);
+			warn("");
 			if (paused || selecting()) return;
 			document.title = page.title;
 			for (const part of ["main", "asof"]) update(document.getElementById(part), page.getElementById(part));
 			read();
-			tell("");
 		} catch (error) {
-			tell("not refreshed: " + error.message);
+			warn(error.message);
+		} finally {
+			asking = false;
 		}
 	};
+	document.addEventListener("visibilitychange", refresh);
 
-	const tell = (trouble) => {
+	// warn makes the page pale while weir does not answer, and shows since when. Without a trouble it ends
+	// that.
+	const warn = (trouble) => {
+		const bar = document.getElementById("gone"), last = document.querySelector("#asof time").dateTime.slice(11, 19);
+		const text = trouble ? "No answer since " + last + " UTC: " + trouble.replace(/\.$/, "") + ". What is below is from then." : "";
+		if (bar.textContent !== text) bar.textContent = text; // it is read aloud once
+		document.body.classList.toggle("gone", text !== "");
+	};
+
+	const tell = () => {
 		toggle.textContent = paused ? "resume" : "pause";
-		toggle.previousElementSibling.textContent = trouble || (paused ? "paused" : "refreshes every " + seconds + " s");
+		toggle.previousElementSibling.textContent = paused ? "paused" : "refreshes every " + seconds + " s";
 	};
 	toggle.addEventListener("click", (event) => {
 		event.preventDefault();
 		paused = !paused;
 		try { localStorage.setItem(key, paused ? "off" : "on"); } catch { /* it holds for this page */ }
-		tell("");
+		tell();
 		refresh();
 	});
-	tell("");
+	tell();
 	setInterval(refresh, seconds * 1000);
 })();
