@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,7 +49,7 @@ func (s lateSink) Write(ctx context.Context, b *metric.Batch) error {
 }
 
 // TestLastRoundIsKept ends weir while a round is written to its sinks. No receiver answers. The round must
-// be in the write-ahead logs afterwards, so it was queued before the last flush.
+// be in the write-ahead logs of all three afterwards, so it was queued before the last flush.
 func TestLastRoundIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -57,9 +58,13 @@ func TestLastRoundIsKept(t *testing.T) {
 		options := func() push.Options {
 			return push.Options{URL: "http://127.0.0.1:1/write", WAL: t.TempDir(), HTTP: promconfig.DefaultHTTPClientConfig}
 		}
-		rw, ot := options(), options()
-		if err := errors.Join(openRemoteWrite(w, remotewrite.Options{Options: rw}), openOTLP(w, otlp.Options{Options: ot})); err != nil {
+		rw, second, ot := options(), options(), options()
+		second.URL = "http://127.0.0.1:2/write"
+		if err := errors.Join(openRemoteWrite(w, remotewrite.Options{Options: rw}), openRemoteWrite(w, remotewrite.Options{Options: second}), openOTLP(w, otlp.Options{Options: ot})); err != nil {
 			t.Fatal(err)
+		}
+		if err := openRemoteWrite(w, remotewrite.Options{Options: second}); err == nil || !strings.Contains(err.Error(), second.URL+" is named twice") {
+			t.Errorf("one receiver twice: got error %v, want that it is named twice", err)
 		}
 		began := make(chan struct{}, len(w.pipeline.sinks))
 		for i := range w.pipeline.sinks {
@@ -77,7 +82,7 @@ func TestLastRoundIsKept(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		for _, file := range []string{filepath.Join(rw.WAL, "*.remotewrite"), filepath.Join(ot.WAL, "*.otlp")} {
+		for _, file := range []string{filepath.Join(rw.WAL, "*.remotewrite"), filepath.Join(second.WAL, "*.remotewrite"), filepath.Join(ot.WAL, "*.otlp")} {
 			if all, err := filepath.Glob(file); err != nil || len(all) != 1 {
 				t.Errorf("%s: %d requests in the log, %v; want that of the last round", filepath.Base(file), len(all), err)
 			}

@@ -50,6 +50,8 @@ type stage struct {
 	acts bool
 	// twice is the error if it is named twice. Empty: the last one counts, or parse decides.
 	twice string
+	// several is set if each that is named is opened: there may be several receivers.
+	several bool
 	// parse adds to the plan what others need from the stage. It returns the function that opens
 	// the stage: it adds parts, providers and sinks to the process.
 	parse func(p *plan, s stageflag.Stage) (open func(*weirProcess) error, err error)
@@ -109,19 +111,20 @@ var sinks = []stage{{
 	about: `to a receiver of Prometheus' remote write, its URL the CONFIG:
 --sink=remotewrite:http://prometheus:9090/api/v1/write. Series and names are those of
 /metrics/cluster, each value with its node's time. Of several replicas the leader
-sends.`,
+sends. Name it again for another receiver.`,
 	options: remotewrite.Table.Help,
 	acts:    true,
-	twice:   "there is one receiver: name it once",
+	several: true,
 	parse:   parseWith(remotewrite.ParseOptions, openRemoteWrite),
 }, {
 	name: "otlp",
 	about: `to an OpenTelemetry collector, or another receiver of OTLP over HTTP, its
 URL the CONFIG: --sink=otlp:http://collector:4318. Names are those of OpenTelemetry's
-conventions, each value with its node's time. Of several replicas the leader sends.`,
+conventions, each value with its node's time. Of several replicas the leader sends.
+Name it again for another receiver.`,
 	options: otlp.Table.Help,
 	acts:    true,
-	twice:   "there is one receiver: name it once",
+	several: true,
 	parse: func(p *plan, s stageflag.Stage) (func(*weirProcess) error, error) {
 		o, err := otlp.ParseOptions(s.Config, s.Options)
 		if o.Events {
@@ -202,7 +205,7 @@ func (p *plan) addStages(flag string, table []stage, named []stageflag.Stage) er
 			all = append(all, stageflag.Stage{Name: table[i].name})
 		}
 	}
-	opens := map[string]func(*weirProcess) error{}
+	opens := map[string][]func(*weirProcess) error{}
 	for _, s := range append(all, named...) {
 		row := &table[slices.Index(stageNames(table), s.Name)] // the flag has checked the name
 		if row.twice != "" && opens[s.Name] != nil {
@@ -212,15 +215,16 @@ func (p *plan) addStages(flag string, table []stage, named []stageflag.Stage) er
 		if err != nil {
 			return cli.Usage(fmt.Errorf("--%s=%s: %w", flag, s.Name, err))
 		}
-		opens[s.Name] = open
-		if row.acts {
-			p.sendsWith = append(p.sendsWith, "--"+flag+"="+s.Name)
+		if !row.several {
+			opens[s.Name] = nil
+		}
+		opens[s.Name] = append(opens[s.Name], open)
+		if name := "--" + flag + "=" + s.Name; row.acts && !slices.Contains(p.sendsWith, name) {
+			p.sendsWith = append(p.sendsWith, name)
 		}
 	}
 	for i := range table {
-		if open := opens[table[i].name]; open != nil {
-			p.stages = append(p.stages, open)
-		}
+		p.stages = append(p.stages, opens[table[i].name]...)
 	}
 	return nil
 }
@@ -236,6 +240,16 @@ func parseWith[O any](parse func(config string, query url.Values) (O, error), op
 // memoryWait is how long reads wait for the memory. The first batches of a cluster take it longer than
 // later ones, and one that is dropped delays its node's first rates by an interval.
 const memoryWait = 5 * time.Second
+
+// receiverName returns the name of a sink that sends to url. Two with one receiver would send it
+// everything twice.
+func (w *weirProcess) receiverName(sink, url string) (string, error) {
+	name := sink + " " + humanize.URL(url)
+	if slices.ContainsFunc(w.pipeline.sinks, func(other manager.NamedSink) bool { return other.Name == name }) {
+		return "", cli.Usage(fmt.Errorf("--sink=%s: %s is named twice: name each receiver once", sink, humanize.URL(url)))
+	}
+	return name, nil
+}
 
 // addSink adds a sink to the pipeline.
 func (w *weirProcess) addSink(name string, s manager.Sink) {
@@ -445,22 +459,30 @@ func (w *weirProcess) pushOptions(o *push.Options) {
 
 func openRemoteWrite(w *weirProcess, o remotewrite.Options) error {
 	w.pushOptions(&o.Options)
+	name, err := w.receiverName("remotewrite", o.URL)
+	if err != nil {
+		return err
+	}
 	sink, err := remotewrite.New(o)
 	if err != nil {
 		return fmt.Errorf("--sink=remotewrite: %w", err)
 	}
-	w.addSink("remotewrite", sink)
+	w.addSink(name, sink)
 	w.Add(feature.Part{Name: "remote write", Run: sink.Run, Ends: feature.EndsLast})
 	return nil
 }
 
 func openOTLP(w *weirProcess, o otlp.Options) error {
 	w.pushOptions(&o.Options)
+	name, err := w.receiverName("otlp", o.URL)
+	if err != nil {
+		return err
+	}
 	sink, err := otlp.New(o)
 	if err != nil {
 		return fmt.Errorf("--sink=otlp: %w", err)
 	}
-	w.addSink("otlp", sink)
+	w.addSink(name, sink)
 	w.Add(feature.Part{Name: "OTLP", Run: sink.Run, Ends: feature.EndsLast})
 	if !o.Events {
 		return nil

@@ -70,11 +70,11 @@ func TestEventsAreLogRecords(t *testing.T) {
 	}
 	leads = false
 	s.Add(&onPod)
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(strings.ReplaceAll(`
 # HELP weir_otlp_logs_unlogged_events Number of events that are lost if weir is killed, because they are not in the write-ahead log.
 # TYPE weir_otlp_logs_unlogged_events gauge
-weir_otlp_logs_unlogged_events 3
-`), "weir_otlp_logs_unlogged_events"); err != nil {
+weir_otlp_logs_unlogged_events{receiver="RECEIVER"} 3
+`, "RECEIVER", server.URL)), "weir_otlp_logs_unlogged_events"); err != nil {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

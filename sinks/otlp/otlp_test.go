@@ -253,21 +253,23 @@ func TestAnswers(t *testing.T) {
 			}
 			return false
 		}
+		server := httptest.NewServer(&r)
+		t.Cleanup(server.Close)
 		core, lines := observer.New(zap.InfoLevel)
 		registry := prometheus.NewRegistry()
-		s, finish := open(t, &r, Options{Options: push.Options{Logger: zap.New(core), Registerer: registry}})
+		s, finish := open(t, http.NotFoundHandler(), Options{Options: push.Options{URL: server.URL, Logger: zap.New(core), Registerer: registry}})
 		write(t, s, batch(1))
 		finish()
 		want := fmt.Sprintf(`
 # HELP weir_otlp_retries_total Requests that were sent again because the receiver did not answer, or rejected them for the moment.
 # TYPE weir_otlp_retries_total counter
-weir_otlp_retries_total %v
+weir_otlp_retries_total{receiver=%[1]q} %[2]v
 # HELP weir_otlp_samples_total Number of samples by outcome: sent, rejected by the receiver, or dropped because the queue was full or weir ended.
 # TYPE weir_otlp_samples_total counter
-weir_otlp_samples_total{result="dropped"} 0
-weir_otlp_samples_total{result="rejected"} %v
-weir_otlp_samples_total{result="sent"} %v
-`, retries, rejected, sent)
+weir_otlp_samples_total{receiver=%[1]q,result="dropped"} 0
+weir_otlp_samples_total{receiver=%[1]q,result="rejected"} %[3]v
+weir_otlp_samples_total{receiver=%[1]q,result="sent"} %[4]v
+`, server.URL, retries, rejected, sent)
 		if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "weir_otlp_retries_total", "weir_otlp_samples_total"); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // meters are the metrics of a sender.
@@ -12,10 +14,10 @@ type meters struct {
 	sent, rejected, dropped, retries, walErrors prometheus.Counter
 }
 
-// newMeters registers them. Their names begin with prefix, such as weir_remotewrite. things are
-// what is sent: samples.
+// newMeters registers them, with the receiver as a label. Their names begin with prefix, such as
+// weir_remotewrite. things are what is sent: samples.
 func newMeters(s *Sender, prefix, things string) *meters {
-	factory := promauto.With(s.o.Registerer)
+	factory := promauto.With(prometheus.WrapRegistererWith(prometheus.Labels{"receiver": humanize.URL(s.o.URL)}, s.o.Registerer))
 	results := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: prefix + "_" + things + "_total",
 		Help: "Number of " + things + " by outcome: sent, rejected by the receiver, or dropped because the queue was full or weir ended.",

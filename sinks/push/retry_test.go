@@ -2,14 +2,18 @@ package push_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/common/config"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/weir-metrics/weir/sinks/push"
 )
@@ -47,4 +51,40 @@ func TestRetryAfterIsBounded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A receiver that rejects every request is one error a minute, with the reason and the number of
+// samples that are lost.
+func TestRejectsAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, lines := observer.New(zap.ErrorLevel)
+		s, err := push.NewSender(push.Options{URL: "http://user:secret@receiver/write", HTTP: config.DefaultHTTPClientConfig, Logger: zap.New(core)}, "test", "samples")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.SetSend(func(context.Context, []byte) (int, error) { return 0, errors.New("out of bounds") })
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.Run(ctx, func(time.Duration) {}) }()
+		const requests, items = 100, 3
+		for range requests { // for 200 s
+			s.Put([]byte("request"), items, time.Now())
+			time.Sleep(2 * time.Second)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		var got []int64
+		for _, line := range lines.All() {
+			fields := line.ContextMap()
+			got = append(got, fields["samples"].(int64))
+			if fields["error"] != "out of bounds" || fields["url"] != "http://xxxxx@receiver/write" {
+				t.Errorf("logged %v, want the reason and the URL without its secrets", fields)
+			}
+		}
+		if want := []int64{3, 90, 90, 90}; !slices.Equal(got, want) {
+			t.Errorf("messages of %v lost samples, want %v", got, want)
+		}
+	})
 }

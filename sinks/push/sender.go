@@ -33,7 +33,13 @@ type Sender struct {
 	filling func() int
 	// failing means that the last try of a request failed. Only Run uses it.
 	failing bool
+	// lost is how many items were rejected since the loss was last logged. Only Run uses both.
+	lost       int
+	lossLogged time.Time
 }
+
+// lossInterval is the time between two messages that the receiver rejects requests.
+const lossInterval = time.Minute
 
 // NewSender returns a Sender. The names of its metrics begin with weir_NAME; things are what it
 // sends, such as samples. Send is set before Run. Run must be called, because it closes the
@@ -137,7 +143,7 @@ func (s *Sender) drain(ctx context.Context) {
 			s.queue.done()
 			s.failing = false // the receiver answers
 			s.meters.rejected.Add(float64(p.items))
-			s.o.Logger.Error("the receiver rejects "+s.things+"; they are lost", zap.Int(s.things, p.items), zap.Error(err))
+			s.reportLoss(p.items, err)
 		}
 	}
 }
@@ -158,6 +164,17 @@ func (s *Sender) Rejected(items int, reason string) int {
 		s.o.Logger.Warn("the receiver rejects some "+s.things+"; they are lost", zap.Int(s.things, items), zap.String("reason", humanize.Excerpt(reason, maxText)))
 	}
 	return max(items, 0)
+}
+
+// reportLoss logs that a request is lost: at once, and of a receiver that rejects all requests, once a
+// minute, so that the log has one error and not thousands.
+func (s *Sender) reportLoss(items int, err error) {
+	s.lost += items
+	if time.Since(s.lossLogged) < lossInterval {
+		return
+	}
+	s.o.Logger.Error("the receiver rejects "+s.things+"; they are lost", zap.String("url", humanize.URL(s.o.URL)), zap.Int(s.things, s.lost), zap.Error(err))
+	s.lost, s.lossLogged = 0, time.Now()
 }
 
 func (s *Sender) succeeded() {

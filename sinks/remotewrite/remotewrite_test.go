@@ -283,13 +283,13 @@ func TestAway(t *testing.T) {
 	if got := len(r.all()); got != 3*rounds {
 		t.Errorf("%d samples arrived, want %d", got, 3*rounds)
 	}
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(strings.ReplaceAll(`
 # HELP weir_remotewrite_samples_total Number of samples by outcome: sent, rejected by the receiver, or dropped because the queue was full or weir ended.
 # TYPE weir_remotewrite_samples_total counter
-weir_remotewrite_samples_total{result="dropped"} 0
-weir_remotewrite_samples_total{result="rejected"} 0
-weir_remotewrite_samples_total{result="sent"} 600
-`), "weir_remotewrite_samples_total"); err != nil {
+weir_remotewrite_samples_total{receiver="RECEIVER",result="dropped"} 0
+weir_remotewrite_samples_total{receiver="RECEIVER",result="rejected"} 0
+weir_remotewrite_samples_total{receiver="RECEIVER",result="sent"} 600
+`, "RECEIVER", server.URL+"/write")), "weir_remotewrite_samples_total"); err != nil {
 		t.Error(err)
 	}
 }
@@ -308,13 +308,13 @@ func TestRefused(t *testing.T) {
 	write(t, s, batch("n1", 1))
 	write(t, s, batch("n1", 2))
 	finish()
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(strings.ReplaceAll(`
 # HELP weir_remotewrite_samples_total Number of samples by outcome: sent, rejected by the receiver, or dropped because the queue was full or weir ended.
 # TYPE weir_remotewrite_samples_total counter
-weir_remotewrite_samples_total{result="dropped"} 0
-weir_remotewrite_samples_total{result="rejected"} 6
-weir_remotewrite_samples_total{result="sent"} 0
-`), "weir_remotewrite_samples_total"); err != nil || calls != 2 {
+weir_remotewrite_samples_total{receiver="RECEIVER",result="dropped"} 0
+weir_remotewrite_samples_total{receiver="RECEIVER",result="rejected"} 6
+weir_remotewrite_samples_total{receiver="RECEIVER",result="sent"} 0
+`, "RECEIVER", server.URL+"/x")), "weir_remotewrite_samples_total"); err != nil || calls != 2 {
 		t.Errorf("%d requests, want 2; %v", calls, err)
 	}
 	if text := logged(t, lines); !strings.Contains(text, "--web.enable-remote-write-receiver") {

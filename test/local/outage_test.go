@@ -21,7 +21,7 @@ import (
 
 var outage = flag.Duration("outage", 20*time.Second, "how long the receiver of TestOutage is dead")
 
-var written = regexp.MustCompile(`(?m)^weir_remotewrite_samples_total\{result="(\w+)"\} (\S+)$`)
+var written = regexp.MustCompile(`(?m)^weir_remotewrite_samples_total\{receiver="[^"]*",result="(\w+)"\} (\S+)$`)
 
 // TestOutage kills the Prometheus that weir writes to, and starts it again. It
 // must then have every sample, one of each series for each round, and weir must
