@@ -50,8 +50,6 @@
 //   - The containers in a LIST are sorted, and CPU is rounded, not cut: the two differ by at most
 //     one nanocore.
 //   - A table has its columns even when it is empty.
-//   - A field selector on metadata.namespace of nodes is an error (400), because it can match no
-//     node.
 //   - GET of a node that the node selector excludes reports that.
 //   - A pod is served only while the API server has it as Running, with the same UID. After a pod
 //     was replaced by one of its name, the old numbers are not served.

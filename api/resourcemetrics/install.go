@@ -89,21 +89,7 @@ func NewScheme() (*runtime.Scheme, error) {
 			return nil, fmt.Errorf("add the types of %s: %w", metrics.GroupName, err)
 		}
 	}
-	for _, version := range versions {
-		if err := scheme.AddFieldLabelConversionFunc(version.WithKind(nodeKind.object), nodeField); err != nil {
-			return nil, fmt.Errorf("add the fields of nodes: %w", err)
-		}
-	}
 	return scheme, nil
-}
-
-// nodeField accepts the fields of nodes that a selector may name. Pods have the fields of every
-// namespaced object.
-func nodeField(label, value string) (string, string, error) {
-	if label != metav1.ObjectNameField {
-		return "", "", fmt.Errorf("nodes cannot be selected by field %q, only by %q", label, metav1.ObjectNameField)
-	}
-	return label, value, nil
 }
 
 // Install makes s serve metrics.k8s.io in all its versions. The server's OpenAPI configuration must have OpenAPIDefinitions among its definitions.

@@ -120,10 +120,25 @@ func TestExcludedNode(t *testing.T) {
 	}
 }
 
+// A node has no namespace: as with metrics-server, a selector of one matches none, and its opposite
+// matches all.
+func TestNodesByNamespace(t *testing.T) {
+	c, _ := client(t, serve(t, village(t).options()), "")
+	all, err := c.MetricsV1beta1().NodeMetricses().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(all.Items) == 0 {
+		t.Fatalf("got %v, %v; want nodes", all, err)
+	}
+	for selector, want := range map[string]int{"metadata.namespace=shop": 0, "metadata.namespace!=shop": len(all.Items), "metadata.namespace=": len(all.Items)} {
+		got, err := c.MetricsV1beta1().NodeMetricses().List(t.Context(), metav1.ListOptions{FieldSelector: selector})
+		if err != nil || len(got.Items) != want {
+			t.Errorf("%s: got %d nodes, %v; want %d", selector, len(got.Items), err, want)
+		}
+	}
+}
+
 func TestBadRequests(t *testing.T) {
 	c, _ := client(t, serve(t, village(t).options()), "")
 	_, podErr := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=n1"})
-	_, nodeErr := c.MetricsV1beta1().NodeMetricses().List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.namespace=shop"})
 	_, watchErr := c.MetricsV1beta1().PodMetricses("shop").Watch(t.Context(), metav1.ListOptions{})
 	for _, tc := range []struct {
 		err  error
@@ -131,7 +146,6 @@ func TestBadRequests(t *testing.T) {
 		want string
 	}{
 		{podErr, http.StatusBadRequest, `"spec.nodeName" is not a known field selector: only "metadata.name", "metadata.namespace"`},
-		{nodeErr, http.StatusBadRequest, `nodes cannot be selected by field "metadata.namespace", only by "metadata.name"`},
 		{watchErr, http.StatusMethodNotAllowed, `watch is not supported on resources of kind "pods.metrics.k8s.io"`},
 	} {
 		status, ok := tc.err.(apierrors.APIStatus)
