@@ -3,6 +3,10 @@
 package client
 
 import (
+	"cmp"
+	"context"
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/cmd/client/cli"
@@ -25,11 +29,21 @@ func New(where, cluster *cli.Location, program string) Commands {
 	if program != "" {
 		namespace = where.Namespace
 	}
-	return Commands{
-		Top: topcmd.NewCommand(topcmd.Options{Connect: func() (cli.Lister, error) { return where.Connect() }, Namespace: namespace}),
-		Explain: explaincmd.NewCommand(explaincmd.Options{
+	explain := func() *cobra.Command {
+		return explaincmd.NewCommand(explaincmd.Options{
 			Connect: func() (explaincmd.Asker, error) { return where.Connect() }, Namespace: namespace, Program: program,
+		})
+	}
+	return Commands{
+		Top: topcmd.NewCommand(topcmd.Options{
+			Connect: func() (cli.Lister, error) { return where.Connect() }, Namespace: namespace,
+			Explain: func(ctx context.Context, out io.Writer, args ...string) {
+				root := &cobra.Command{Use: cmp.Or(program, "weir")}
+				root.AddCommand(explain())
+				cli.Main(ctx, root, append([]string{"explain"}, args...), out, out)
+			},
 		}),
+		Explain: explain(),
 		Evaluate: evaluatecmd.NewCommand(evaluatecmd.Options{
 			Connect: func() (evaluatecmd.Evaluator, error) { return where.Connect() }, Namespace: namespace, Program: program,
 		}),

@@ -18,6 +18,8 @@ const (
 	Dim   Tint = "\x1b[2m"
 	Red   Tint = "\x1b[31m"
 	Amber Tint = "\x1b[33m"
+	// Reverse swaps the colours of text and background.
+	Reverse Tint = "\x1b[7m"
 )
 
 // Apply returns the text with the tint.

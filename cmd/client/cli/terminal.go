@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"io"
 	"os"
 
@@ -16,8 +17,17 @@ type Terminal struct {
 	Size func() (width, height int, err error)
 }
 
+// TerminalBuffer stores output that a terminal will show.
+type TerminalBuffer struct {
+	bytes.Buffer
+	Terminal
+}
+
 // TerminalOf returns what w can show. It respects the environment variable NO_COLOR.
 func TerminalOf(w io.Writer) Terminal {
+	if b, ok := w.(*TerminalBuffer); ok {
+		return b.Terminal
+	}
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return Terminal{}

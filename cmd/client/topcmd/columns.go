@@ -18,10 +18,16 @@ type column struct {
 	wide bool
 	// rare columns appear only if an item has a text for them.
 	rare bool
+	// blank columns are empty for an item without a text. Others have a mark.
+	blank bool
+	// names are the columns that stay when the others scroll.
+	names bool
 	// needs are the metrics for its text, in addition to CPU and memory.
 	needs []metric.ID
 	// text returns the text of an item, or "" for a missing number.
 	text func(*usage.Item) string
+	// tint returns the tint of a text. It may be nil.
+	tint func(*usage.Item) humanize.Tint
 }
 
 // columns returns the columns of a resource's table, in order.
@@ -30,8 +36,8 @@ func columns(r usage.Resource) []column {
 	case usage.Nodes:
 		return []column{
 			name("NAME", func(it *usage.Item) string { return string(it.Node) }),
-			cpu(), share("CPU%", nanocores, metric.CPUNodeUtilization, metric.CPUNodeCapacity),
-			memory(), share("MEMORY%", workingSet, metric.MemoryNodeUtilization, metric.MemoryNodeCapacity),
+			cpu(), cpuShare.column("CPU%", metric.CPUNodeUtilization, metric.CPUNodeCapacity),
+			memory(), memoryShare.column("MEMORY%", metric.MemoryNodeUtilization, metric.MemoryNodeCapacity),
 			wide(sized("RSS", metric.MemoryRSS)),
 			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
 			window(), reason(),
@@ -40,27 +46,25 @@ func columns(r usage.Resource) []column {
 		return []column{
 			name("NAMESPACE", func(it *usage.Item) string { return string(it.Namespace) }),
 			name("NAME", func(it *usage.Item) string { return string(it.Pod) }),
-			cpu(), memory(), running(), wide(node()),
-			wide(ratio("CPU/REQUEST", metric.CPUUtilization)), wide(ratio("MEMORY/REQUEST", metric.MemoryUtilization)),
-			wide(sized("RSS", metric.MemoryRSS)),
+			cpu(), memory(), running(),
+			cpuRequest(), cpuLimit(), memoryRequest(), memoryLimit(), restarts(),
 			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
-			restarts(), window(), reason(),
+			wide(sized("RSS", metric.MemoryRSS)), wide(node()), window(), reason(),
 		}
 	case usage.Containers:
 		return []column{
 			name("NAMESPACE", func(it *usage.Item) string { return string(it.Namespace) }),
 			name("POD", func(it *usage.Item) string { return string(it.Pod) }),
 			name("NAME", func(it *usage.Item) string { return it.Container }),
-			cpu(), memory(), wide(node()),
-			wide(ratio("CPU/REQUEST", metric.CPUUtilization)), wide(ratio("MEMORY/REQUEST", metric.MemoryUtilization)),
-			wide(sized("RSS", metric.MemoryRSS)),
-			restarts(), window(), reason(),
+			cpu(), memory(),
+			cpuRequest(), cpuLimit(), memoryRequest(), memoryLimit(), restarts(),
+			wide(sized("RSS", metric.MemoryRSS)), wide(node()), window(), reason(),
 		}
 	default:
 		return []column{
 			node(),
 			name("NAME", func(it *usage.Item) string { return string(it.Cgroup) }),
-			cpu(), memory(), wide(sized("RSS", metric.MemoryRSS)), wide(count("PROCESSES", metric.ProcessCount)),
+			cpu(), memory(), cpuLimit(), memoryLimit(), wide(sized("RSS", metric.MemoryRSS)), wide(count("PROCESSES", metric.ProcessCount)),
 			wide(name("POD", func(it *usage.Item) string {
 				if it.Pod == "" {
 					return "-"
@@ -75,7 +79,7 @@ func columns(r usage.Resource) []column {
 func wide(c column) column { c.wide = true; return c }
 
 func name(title string, text func(*usage.Item) string) column {
-	return column{title: title, text: text}
+	return column{title: title, names: true, text: text}
 }
 
 func node() column {
@@ -139,7 +143,7 @@ func restarts() column {
 
 // running is the column of how many containers of a pod run, if one that should run does not.
 func running() column {
-	return column{title: "CONTAINERS", rare: true, text: func(it *usage.Item) string {
+	return column{title: "CONTAINERS", rare: true, blank: true, tint: func(*usage.Item) humanize.Tint { return humanize.Amber }, text: func(it *usage.Item) string {
 		if it.Partial == nil {
 			return ""
 		}
@@ -147,9 +151,11 @@ func running() column {
 	}}
 }
 
+const reasonTitle = "REASON"
+
 // reason is the column that explains why numbers are missing.
 func reason() column {
-	return column{title: "REASON", wide: true, text: reasonText}
+	return column{title: reasonTitle, wide: true, blank: true, text: reasonText}
 }
 
 // reasonText explains why numbers of an item are missing. Groups with the same reason share a sentence.
@@ -185,15 +191,44 @@ func count(title string, id metric.ID) column {
 	return value(title, id, func(v float64) string { return humanize.Decimal(v, 0) })
 }
 
-// share is the column of a percentage of the node's allocatable amount, or of its capacity if that
-// is unknown.
-func share(title string, used func(*usage.Item) (float64, bool), utilization, capacity metric.ID) column {
-	return column{title: title, needs: []metric.ID{utilization, capacity}, text: amount(func(it *usage.Item) (float64, bool) {
-		if v, ok := it.Metrics[utilization.String()]; ok {
-			return v, true
+func cpuRequest() column    { return wide(ratio("CPU/REQUEST", metric.CPUUtilization)) }
+func memoryRequest() column { return wide(ratio("MEMORY/REQUEST", metric.MemoryUtilization)) }
+func cpuLimit() column      { return wide(cpuShare.column("CPU/LIMIT", metric.CPULimit)) }
+func memoryLimit() column   { return wide(memoryShare.column("MEMORY/LIMIT", metric.MemoryLimit)) }
+
+// limitShare is a share of a limit. The limit of a node is its allocatable amount, or its capacity if
+// that is unknown.
+type limitShare struct {
+	used                         func(*usage.Item) (float64, bool)
+	utilization, capacity, limit metric.ID
+}
+
+var (
+	cpuShare    = &limitShare{nanocores, metric.CPUNodeUtilization, metric.CPUNodeCapacity, metric.CPULimit}
+	memoryShare = &limitShare{workingSet, metric.MemoryNodeUtilization, metric.MemoryNodeCapacity, metric.MemoryLimit}
+)
+
+func (l *limitShare) of(it *usage.Item) (float64, bool) {
+	if v, ok := it.Metrics[l.utilization.String()]; ok {
+		return v, true
+	}
+	limit, ok := it.Metrics[l.capacity.String()]
+	if !ok {
+		limit = it.Metrics[l.limit.String()]
+	}
+	v, ok := l.used(it)
+	return v / limit, ok && limit > 0
+}
+
+// column returns the column of the share, which needs these metrics. A high share has a tint.
+func (l *limitShare) column(title string, needs ...metric.ID) column {
+	return column{title: title, needs: needs, text: amount(l.of, humanize.Percent), tint: func(it *usage.Item) humanize.Tint {
+		switch v, _ := l.of(it); {
+		case v >= 0.9:
+			return humanize.Red
+		case v >= 0.75:
+			return humanize.Amber
 		}
-		v, ok := used(it)
-		all := it.Metrics[capacity.String()]
-		return v / all, ok && all != 0
-	}, humanize.Percent)}
+		return humanize.Plain
+	}}
 }

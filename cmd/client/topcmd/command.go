@@ -6,7 +6,10 @@
 package topcmd
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,43 +27,60 @@ type Options struct {
 	// Namespace returns the namespace to use if none is named, or "" for all namespaces. Nil means
 	// all.
 	Namespace func() (string, error)
+	// Explain writes what "explain" with args prints. Nil means that rows are not explained.
+	Explain func(ctx context.Context, out io.Writer, args ...string)
 }
 
 // flags are the user's choices.
 type flags struct {
-	output, sortBy string
-	watch          bool
-	interval       time.Duration
-	timeout        time.Duration
-	noHeaders      bool
-	namespace      string
-	all            bool
-	node           string
-	sum            bool
-	containers     bool
-	selector       string
+	output     string
+	order      ordering
+	watch      bool
+	interval   time.Duration
+	timeout    time.Duration
+	noHeaders  bool
+	namespace  string
+	all        bool
+	node       string
+	sum        bool
+	containers bool
+	selector   string
+	// known shows all columns that have a text, narrow or wide.
+	known bool
 }
+
+// ordering is the order of a list: by a key of sortKeys, the largest first or, reversed, the smallest.
+type ordering struct {
+	key     string
+	reverse bool
+}
+
+// sortKeys are the values of --sort-by.
+var sortKeys = []string{"cpu", "memory", "name", "cpu/limit", "memory/limit"}
 
 // NewCommand returns "top" with a subcommand for each resource.
 func NewCommand(o Options) *cobra.Command {
 	var f flags
 	top := cli.Group("top", "Show what nodes, pods, containers and cgroups use", `Show what nodes, pods, containers and cgroups use.
 
-With --watch on a terminal, keys sort, filter and pause the table, and unfold it as a
-tree: nodes, their pods and the containers of these; or namespaces, their workloads and
-the pods of these. A row has the sum of its pods, only a node of "top nodes" has its own
-numbers. "2 of 3" means that one of three pods has no number, so that the sum lacks it.`)
+With --watch on a terminal, keys sort, filter and pause the table, explain a row, and
+unfold the table as a tree: nodes, their pods and the containers of these; or namespaces,
+their workloads and the pods of these. The key ? lists the keys. A row has the sum of its
+pods, only a node of "top nodes" has its own numbers. "2 of 3" means that one of three
+pods has no number, so that the sum lacks it. Colours mark titles, missing numbers and
+shares of a limit from 75%; the environment variable NO_COLOR turns them off.`)
 	p := top.PersistentFlags()
 	p.StringVarP(&f.output, "output", "o", "", "wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,...; a narrow table if empty")
-	p.StringVar(&f.sortBy, "sort-by", "name", "cpu, memory or name; the largest comes first")
-	p.BoolVarP(&f.watch, "watch", "w", false, "show the table again every --interval; on a terminal, keys sort, filter and unfold it")
+	p.StringVar(&f.order.key, "sort-by", "name", "cpu, memory, name, cpu/limit or memory/limit (the share of the limit that is used; of a node, of what is allocatable); the largest comes first")
+	p.BoolVar(&f.order.reverse, "reverse", false, "reverse the order: the smallest comes first")
+	p.BoolVarP(&f.watch, "watch", "w", false, "show the table again every --interval; on a terminal, keys sort, filter, explain and unfold it")
 	p.DurationVar(&f.interval, "interval", 5*time.Second, "time between two requests with --watch, at least 1s")
 	p.DurationVar(&f.timeout, "timeout", 10*time.Second, "time one answer may take")
 	p.BoolVar(&f.noHeaders, "no-headers", false, "leave out the line of titles")
 	p.StringVar(&f.node, "node", "", "only what runs on this node; * and ? stand for others")
 	p.BoolVar(&f.sum, "sum", false, "add a last line with the sums of CPU and memory")
 	cli.CompleteFlag(top, "output", cli.Fixed("wide", "json", "yaml", "name", "jsonpath=", cli.CustomColumns))
-	cli.CompleteFlag(top, "sort-by", cli.Fixed("cpu", "memory", "name"))
+	cli.CompleteFlag(top, "sort-by", cli.Fixed(sortKeys...))
 	cli.CompleteFlag(top, "node", cli.CompleteNode(o.Connect))
 	for _, r := range usage.Resources() {
 		top.AddCommand(newResource(r, &f, o))
@@ -117,7 +137,7 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 				return err
 			}
 			v := &viewer{
-				lister: lister, resource: r, query: q, flags: f,
+				lister: lister, resource: r, query: q, flags: f, explain: o.Explain,
 				out: cmd.OutOrStdout(), errors: cmd.ErrOrStderr(), Terminal: cli.TerminalOf(cmd.OutOrStdout()),
 			}
 			if f.watch {
@@ -151,7 +171,7 @@ func (f *flags) check() error {
 	if err := cli.Output(f.output, "", "wide", "name", cli.CustomColumns); err != nil {
 		return err
 	}
-	if err := cli.OneOf("--sort-by", f.sortBy, "cpu", "memory", "name"); err != nil {
+	if err := cli.OneOf("--sort-by", f.order.key, sortKeys...); err != nil {
 		return err
 	}
 	if _, err := labels.Parse(f.selector); err != nil {
@@ -198,14 +218,22 @@ func (f *flags) metrics(r usage.Resource) []string {
 	if f.containers {
 		r = usage.Containers
 	}
-	for _, c := range columns(r) {
-		if f.output == "wide" || f.output == "" && !c.wide {
-			for _, id := range c.needs {
-				names = append(names, id.String())
-			}
+	if f.output == "name" && f.order.key == "name" {
+		return names
+	}
+	for _, c := range f.columns(r) {
+		for _, id := range c.needs {
+			names = append(names, id.String())
 		}
 	}
 	return names
+}
+
+// columns returns the columns of a resource that the user chose.
+func (f *flags) columns(r usage.Resource) []column {
+	return slices.DeleteFunc(columns(r), func(c column) bool {
+		return c.wide && f.output != "wide" && !f.known && !strings.EqualFold(c.title, f.order.key)
+	})
 }
 
 // table reports whether the output is a table and not a document.

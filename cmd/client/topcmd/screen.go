@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
@@ -28,17 +30,20 @@ type screen struct {
 	// seen has the CPU of each item in the last answers, the newest last, for the trend. It is NaN
 	// where the number was missing.
 	seen map[string][]float64
-	// grouping is that of the tree, which has these items, these unfolded rows and one selected row.
+	// grouping is that of the tree, which has these items and these unfolded rows.
 	grouping grouping
 	tree     treeItems
 	unfolded map[string]bool
-	selected string
+	selected string // the key of a row
+	text     *text  // shown over the rows, or nil
 
-	sortBy        string
+	order         ordering
 	filter        string
 	filtering     bool // the keys are letters of the filter
 	paused, sum   bool
-	top           int // the first line shown
+	top           int  // the first line shown
+	scrolled      int  // how many columns are hidden at the left
+	cut           bool // the last column drawn does not fit
 	width, height int
 }
 
@@ -64,11 +69,13 @@ type tick struct{}
 
 // interactive shows the screen until the user leaves it, or ctx ends. The first request must succeed.
 func (v *viewer) interactive(ctx context.Context, in io.Reader) error {
+	v.flags.known = true
+	v.query.Metrics = v.flags.metrics(v.resource)
 	list, err := v.ask(ctx)
 	if err != nil {
 		return err
 	}
-	s := &screen{viewer: v, ctx: ctx, unfolded: map[string]bool{}, sortBy: v.flags.sortBy, sum: v.flags.sum}
+	s := &screen{viewer: v, ctx: ctx, unfolded: map[string]bool{}, order: v.flags.order, sum: v.flags.sum}
 	s.addAnswer(answer{list: list, at: time.Now()})
 	_, err = tea.NewProgram(s, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(v.out)).Run()
 	if err != nil && ctx.Err() == nil {
@@ -123,6 +130,10 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case treeAnswer:
 		if s.failed = msg.err; msg.err == nil {
 			s.tree = *msg.tree
+		}
+	case *text:
+		if s.text != nil && s.text.title == msg.title { // the user waits for it
+			s.text = msg
 		}
 	case tea.KeyPressMsg:
 		return s, s.press(msg)
@@ -192,40 +203,79 @@ func (s *screen) press(k tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case key == "ctrl+c":
 		return tea.Quit
+	case s.text != nil:
+		if s.text.press(key, s.height-2) {
+			s.text = nil
+		}
+		return nil
 	case s.filtering:
 		s.editFilter(key, k.Key().Text)
 		return nil
-	case s.grouping != noGroups && s.pressInTree(key):
+	}
+	rows := s.visibleRows()
+	if to, ok := moveBy(key, s.selectedIn(rows), s.page(), len(rows)-1); ok && len(rows) > 0 {
+		s.selected = rows[max(0, min(to, len(rows)-1))].key
+		return nil
+	}
+	if s.grouping != noGroups && s.fold(key, rows) {
 		if !s.containersWanted() || s.tree.containers != nil {
 			return nil
 		}
 		return s.requestTree()
 	}
-	if order, ok := sortKeys[key]; ok {
-		s.sortBy = order
-		return nil
-	}
-	if to, ok := moveBy(key, s.top, s.page(), len(s.list.Items)); ok {
-		s.top = to
+	if order := orderKeys[key]; order != "" {
+		s.order.key = order
 		return nil
 	}
 	switch key {
-	case "q", "esc":
-		return tea.Quit
-	case "s":
-		s.sum = !s.sum
+	case "enter":
+		return s.explainRow(rows)
 	case "t":
 		return s.showNextGrouping()
-	case "space", "p":
-		s.paused = !s.paused
-	case "/":
-		s.filtering = true
+	case "esc":
+		s.goBack()
+	case "q":
+		return tea.Quit
+	default:
+		s.change(key)
 	}
 	return nil
 }
 
-// sortKeys are the keys that sort, with the values of --sort-by.
-var sortKeys = map[string]string{"c": "cpu", "m": "memory", "n": "name"}
+// change acts on a key that changes how the rows are shown.
+func (s *screen) change(key string) {
+	switch key {
+	case "?":
+		s.text = &text{title: "weir top: keys", lines: strings.Split(strings.TrimSuffix(help, "\n"), "\n")}
+	case "r":
+		s.order.reverse = !s.order.reverse
+	case "s":
+		s.sum = !s.sum
+	case "space", "p":
+		s.paused = !s.paused
+	case "/":
+		s.filtering = true
+	case "right", "l", ">":
+		if s.cut {
+			s.scrolled++
+		}
+	case "left", "h", "<":
+		s.scrolled = max(0, s.scrolled-1)
+	}
+}
+
+// goBack leaves the filter or, without one, the tree.
+func (s *screen) goBack() {
+	switch {
+	case s.filter != "":
+		s.filter = ""
+	case s.grouping != noGroups:
+		s.show(noGroups)
+	}
+}
+
+// orderKeys are the keys that sort, with the values of --sort-by.
+var orderKeys = map[string]string{"c": "cpu", "m": "memory", "n": "name", "C": "cpu/limit", "M": "memory/limit"}
 
 // moveBy returns the line after a key that moves from a line. ok is false for other keys. The line may be
 // outside of the list.
@@ -267,12 +317,16 @@ func (s *screen) editFilter(key, text string) {
 // showNextGrouping shows the next grouping of the resource, the list after the last one.
 func (s *screen) showNextGrouping() tea.Cmd {
 	all := groupings(s.resource)
-	s.grouping = all[(slices.Index(all, s.grouping)+1)%len(all)]
-	s.top, s.selected, s.tree = 0, "", treeItems{}
+	s.show(all[(slices.Index(all, s.grouping)+1)%len(all)])
 	if s.grouping == noGroups {
 		return nil
 	}
 	return s.requestTree()
+}
+
+// show shows a grouping from its first row.
+func (s *screen) show(g grouping) {
+	s.grouping, s.top, s.scrolled, s.selected, s.tree = g, 0, 0, "", treeItems{}
 }
 
 // page is how many lines a page key goes.
@@ -280,82 +334,132 @@ func (s *screen) page() int { return max(1, s.height-4) }
 
 // The last line of the screen.
 const (
-	keys     = "c cpu  m memory  n name  / filter  s sum  t tree  space pause  j k move  q quit"
-	treeKeys = "← → fold, unfold  e all  t next view  c cpu  m memory  n name  / filter  q quit"
+	keys     = "? help  enter explain  / filter  c m n sort  t tree  space pause  q quit"
+	treeKeys = "? help  enter explain  ← → fold  / filter  c m n sort  t next view  q quit"
+	textKeys = "esc back  j k move"
 )
 
-// View draws the screen: a line of state, the list or the tree, and a line with the keys.
+// help lists the keys.
+const help = `j k ↓ ↑         select the next or the previous row
+g G home end    select the first or the last row
+pgdn pgup       select a row one screen on or back
+enter           explain the row: its numbers, and why one is missing
+/               filter by a part of a name; enter keeps the filter
+esc             go back: from a text, a filter or the tree
+c m n           sort by CPU, memory or name
+C M             sort by the share of the CPU or memory limit that is used
+r               reverse the order
+← → < >         scroll the columns that do not fit; ← → fold and unfold in a tree
+t               show a tree of nodes or workloads, then the list again
+e               unfold all groups of the tree, or fold them
+s               add the sum as the last row
+space           pause, and go on
+q               quit
+
+PODS "2 of 3": one of three pods has no number, so that the sum lacks it.
+CPU TREND: the CPU of the last readings, the newest at the right.
+Shares of a limit are amber from 75% and red from 90%.
+`
+
+// text is shown over the rows: the keys, or an explanation.
+type text struct {
+	title string
+	lines []string
+	top   int // the first line shown
+}
+
+// press acts on a key while rows lines are shown. It reports whether the user leaves the text.
+func (t *text) press(key string, rows int) (leave bool) {
+	if to, ok := moveBy(key, t.top, rows, len(t.lines)); ok {
+		t.top = max(0, min(to, len(t.lines)-rows))
+	}
+	return slices.Contains([]string{"esc", "q", "enter", "?"}, key)
+}
+
+// draw returns the title and the lines that fit.
+func (t *text) draw(rows int) []string {
+	return append([]string{t.title}, t.lines[t.top:min(len(t.lines), t.top+rows)]...)
+}
+
+// explainRow shows what "explain" prints of the selected row.
+func (s *screen) explainRow(rows []*treeRow) tea.Cmd {
+	if len(rows) == 0 || s.explain == nil {
+		return nil
+	}
+	args := rows[s.selectedIn(rows)].subject()
+	title := humanize.Printable("weir top: explain " + strings.Join(args, " "))
+	s.text = &text{title: title, lines: []string{"asking weir"}}
+	out := &cli.TerminalBuffer{Terminal: s.Terminal}
+	return func() tea.Msg {
+		s.explain(s.ctx, out, args...)
+		return &text{title: title, lines: strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")}
+	}
+}
+
+// View draws the screen: a line of state, the rows or a text, and a line with the keys.
 func (s *screen) View() tea.View {
 	v := tea.NewView("")
 	v.AltScreen = true
 	if s.height == 0 || s.width == 0 {
 		return v // the size is not known yet
 	}
-	var screen []string
-	last := keys
-	switch {
-	case s.grouping != noGroups:
-		screen, last = s.drawTree(), treeKeys
-	case s.resource == usage.Cgroups:
+	if s.text != nil {
+		v.SetContent(s.fill(s.text.draw(s.height-2), textKeys))
+		return v
+	}
+	screen, last := s.draw(), keys
+	if len(groupings(s.resource)) == 1 {
 		last = strings.Replace(keys, "t tree  ", "", 1)
-		fallthrough
-	default:
-		screen = s.drawList()
 	}
-	if s.filtering {
+	switch {
+	case s.filtering:
 		last = "filter: " + humanize.Printable(s.filter) + "_  enter keep  esc clear"
+	case s.grouping != noGroups:
+		last = treeKeys
+	case s.cut || s.scrolled > 0:
+		last = "← → columns  " + last
 	}
-	for len(screen) < s.height-1 {
-		screen = append(screen, "")
-	}
-	v.SetContent(strings.Join(append(screen, truncate(last, s.width)), "\n"))
+	v.SetContent(s.fill(screen, last))
 	return v
 }
 
-// drawList returns the lines of the list.
-func (s *screen) drawList() []string {
-	shown := s.chosen()
-	table := s.table(shown)
-	lines := table.lines(s.width, s.Colour)
-	titles, body := lines[0], lines[1:]
-	rows := max(1, s.height-3) // without the first line, the titles and the last line
-	s.top = max(0, min(s.top, len(body)-rows))
-	items := make([]*usage.Item, len(shown.Items))
-	for i := range shown.Items {
-		items[i] = &shown.Items[i]
+// fill returns the screen with these first lines and this last one.
+func (s *screen) fill(lines []string, last string) string {
+	for len(lines) < s.height-1 {
+		lines = append(lines, "")
 	}
-	return append([]string{s.state(items, len(s.list.Items)), titles}, body[s.top:min(len(body), s.top+rows)]...)
+	return strings.Join(append(lines, truncate(last, s.width)), "\n")
 }
 
-// drawTree returns the lines of the tree. The last ones explain why the selected row lacks a number.
-func (s *screen) drawTree() []string {
+// draw returns the lines of the rows. The last ones explain why the selected row lacks a number.
+func (s *screen) draw() []string {
 	visible := s.visibleRows()
-	var nodes, pods []*usage.Item
-	for _, r := range visible {
-		if r.depth == 0 {
-			nodes, pods = append(nodes, &r.Item), append(pods, r.pods...)
-		}
-	}
-	state := s.state(pods, len(s.tree.pods))
-	if s.resource == usage.Nodes {
-		state = s.state(nodes, len(s.list.Items))
-	}
-
 	selected := s.selectedIn(visible)
-	table := s.treeTable(visible, selected)
+	newTable := s.listTable
+	if s.grouping != noGroups {
+		newTable = s.treeTable
+	}
+	table, names := newTable(visible, selected)
+	for i, row := range table {
+		table[i] = slices.Delete(row, min(names, len(row)), min(names+s.scrolled, len(row)))
+	}
+	s.cut = slices.ContainsFunc(table.lines(0, false), func(line string) bool { return utf8.RuneCountInString(line) > s.width })
 	lines := table.lines(s.width, s.Colour)
 	titles, body := lines[0], lines[1:]
 	var detail []string
 	if len(visible) > 0 {
 		detail = s.detail(visible[selected])
 		if s.Colour {
-			body[selected] = humanize.Bold.Apply(table.lines(s.width, false)[1+selected])
+			body[selected] = humanize.Reverse.Apply(table.lines(s.width, false)[1+selected])
 		}
 	}
 	rows := max(1, s.height-3-len(detail)) // without the first line, the titles and the last line
 	s.top = max(0, min(s.top, selected, len(body)-rows))
 	s.top = max(s.top, selected-rows+1)
-	screen := append([]string{state, titles}, body[s.top:min(len(body), s.top+rows)]...)
+	if selected == len(visible)-1 {
+		s.top = max(s.top, len(body)-rows) // the sum follows the last row
+	}
+	screen := append([]string{s.state(visible), titles}, body[s.top:min(len(body), s.top+rows)]...)
 	for len(screen) < s.height-1-len(detail) {
 		screen = append(screen, "")
 	}
@@ -368,22 +472,41 @@ func (s *screen) chosen() *usage.List {
 	list.Items = slices.DeleteFunc(slices.Clone(s.list.Items), func(it usage.Item) bool {
 		return !strings.Contains(strings.ReplaceAll(itemKey(&it), "\x00", "/"), s.filter)
 	})
-	order(list.Items, s.sortBy)
+	s.order.sort(list.Items)
 	return &list
 }
 
-// table returns the table of a list, with the trend of the CPU as its last column.
-func (s *screen) table(list *usage.List) table {
-	items := list.Items
+// listTable returns the table of the list, and how many columns have names. The trend of the CPU is
+// the last column of a narrow table.
+func (s *screen) listTable(rows []*treeRow, selected int) (t table, names int) {
+	list := *s.list
+	list.Items = nil
+	for _, r := range rows {
+		list.Items = append(list.Items, r.Item)
+	}
+	columns := slices.DeleteFunc(shownColumns(&list, s.query, s.flags), func(c column) bool { return c.title == reasonTitle })
+	for names < len(columns) && columns[names].names {
+		names++
+	}
+	narrow := slices.IndexFunc(columns, func(c column) bool { return c.wide })
+	if narrow < 0 {
+		narrow = len(columns)
+	}
+	columns = slices.Insert(columns, narrow, column{title: "CPU TREND", blank: true, text: func(it *usage.Item) string {
+		return trend(s.cpuHistory([]*usage.Item{it}))
+	}})
 	if s.sum {
-		list = withSum(list)
+		list = *withSum(&list)
 	}
-	t := layout(list, s.query, s.flags.output == "wide", true)
-	t.rows[0] = append(t.rows[0], "CPU TREND")
-	for i := range items {
-		t.rows[i+1] = append(t.rows[i+1], trend(s.seen[itemKey(&items[i])]))
+	t = layout(list.Items, columns, true)
+	for i := range t {
+		cursor := "  "
+		if i == selected+1 && len(rows) > 0 {
+			cursor = "> "
+		}
+		t[i][0].text = cursor + t[i][0].text
 	}
-	return t
+	return t, names
 }
 
 // trend draws values as bars of eight heights, the largest as the highest. NaN has no bar.
@@ -401,10 +524,22 @@ func trend(values []float64) string {
 
 // state is the first line: how many of all items are shown, of when, and their sum. A cgroup contains
 // others, so cgroups have no sum.
-func (s *screen) state(shown []*usage.Item, all int) string {
-	title, noun := "weir top "+string(s.resource), ""
-	if s.grouping != noGroups && s.resource != usage.Nodes {
+func (s *screen) state(rows []*treeRow) string {
+	var shown []*usage.Item
+	title, noun, all := "weir top "+string(s.resource), "", len(s.list.Items)
+	ofPods := s.grouping != noGroups && s.resource != usage.Nodes
+	if ofPods {
+		all = len(s.tree.pods)
 		title, noun = title+" "+string(s.grouping), " "+humanize.Plural(all, "pod")
+	}
+	for _, r := range rows {
+		switch {
+		case r.depth > 0:
+		case ofPods:
+			shown = append(shown, r.pods...)
+		default:
+			shown = append(shown, &r.Item)
+		}
 	}
 	text := fmt.Sprintf("%s  %s  %s of %s%s", title, s.asked.Format("15:04:05"), humanize.Number(len(shown)), humanize.Number(all), noun)
 	if s.resource != usage.Cgroups {
@@ -417,7 +552,7 @@ func (s *screen) state(shown []*usage.Item, all int) string {
 	if n := len(incompleteOf(shown)); n > 0 {
 		text += fmt.Sprintf("  (%s missing)", humanize.Number(n))
 	}
-	text += "  by " + s.sortBy
+	text += "  by " + s.order.String()
 	if s.filter != "" {
 		text += "  with " + humanize.Printable(s.filter)
 	}
@@ -435,12 +570,4 @@ func (s *screen) state(shown []*usage.Item, all int) string {
 		return humanize.Bold.Apply(text)
 	}
 	return text
-}
-
-// truncate cuts a line at width.
-func truncate(line string, width int) string {
-	if r := []rune(line); len(r) > width {
-		return string(r[:width])
-	}
-	return line
 }

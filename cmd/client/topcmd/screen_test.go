@@ -1,15 +1,17 @@
 package topcmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/google/go-cmp/cmp"
+	"github.com/cockroachdb/datadriven"
 
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/internal/humanize"
@@ -18,7 +20,7 @@ import (
 // keyed returns the message of a key: a letter, or the name of another key.
 func keyed(name string) tea.KeyPressMsg {
 	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "backspace": tea.KeyBackspace, "space": tea.KeySpace, "end": tea.KeyEnd,
-		"down": tea.KeyDown, "up": tea.KeyUp, "left": tea.KeyLeft, "right": tea.KeyRight}
+		"pgdown": tea.KeyPgDown, "down": tea.KeyDown, "up": tea.KeyUp, "left": tea.KeyLeft, "right": tea.KeyRight}
 	if code, ok := codes[name]; ok {
 		return tea.KeyPressMsg{Code: code}
 	}
@@ -30,11 +32,44 @@ func newScreen(t *testing.T) *screen { return newScreenOf(t, usage.Pods) }
 
 func newScreenOf(t *testing.T, r usage.Resource) *screen {
 	t.Helper()
-	v := &viewer{lister: newTestCluster(), resource: r, flags: &flags{interval: time.Second, timeout: time.Second, sortBy: "name"}}
-	s := &screen{viewer: v, ctx: t.Context(), unfolded: map[string]bool{}, sortBy: "name"}
+	v := &viewer{lister: newTestCluster(), resource: r, flags: &flags{interval: time.Second, timeout: time.Second, order: ordering{key: "name"}, known: true}, explain: testExplain}
+	s := &screen{viewer: v, ctx: t.Context(), unfolded: map[string]bool{}, order: ordering{key: "name"}}
 	update(t, s, s.request()())
 	update(t, s, tea.WindowSizeMsg{Width: 100, Height: 7})
 	s.asked = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	return s
+}
+
+// testExplain writes an explanation of three lines.
+func testExplain(_ context.Context, out io.Writer, args ...string) {
+	fmt.Fprintf(out, "%s has a number\n\n  cpu    250m\n  memory 180Mi\n", args[len(args)-1])
+}
+
+// draw acts on a command of a transcript about a screen. Each begins with "screen", which opens one.
+func draw(t *testing.T, s *screen, d *datadriven.TestData) *screen {
+	t.Helper()
+	switch d.Cmd {
+	case "screen":
+		s = newScreenOf(t, usage.Resource(d.CmdArgs[0].Key))
+	case "press":
+		press(t, s, strings.Fields(d.Input)...)
+	case "answer":
+		update(t, s, s.request()())
+	case "fail":
+		update(t, s, answer{err: errors.New(d.Input), at: noon})
+	case "resize":
+	default:
+		t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)
+	}
+	width, height := s.width, s.height
+	for name, to := range map[string]*int{"width": &width, "height": &height} {
+		if d.HasArg(name) {
+			d.ScanArgs(t, name, to)
+		}
+	}
+	s.Colour = d.HasArg("colour")
+	update(t, s, tea.WindowSizeMsg{Width: width, Height: height})
+	s.asked = noon
 	return s
 }
 
@@ -63,206 +98,6 @@ func drawn(s *screen) string {
 		b.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
 	return b.String()
-}
-
-func TestScreen(t *testing.T) {
-	f := func(what string, s *screen, want string) {
-		t.Helper()
-		if diff := cmp.Diff(want, drawn(s)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
-		}
-	}
-	s := newScreen(t)
-	f("at first", s, `weir top pods  12:00:00  3 of 3  cpu 340m  memory 485Mi  (1 missing)  by name
-NAMESPACE   NAME    CPU(cores)   MEMORY(bytes)   CPU TREND
-bank        vault   -            5Mi
-shop        web-1   250m         180Mi           █
-shop        web-2   90m          300Mi           █
-
-`+keys+"\n")
-
-	update(t, s, keyed("m"), keyed("s"))
-	f("by memory, with the sum", s, `weir top pods  12:00:00  3 of 3  cpu 340m  memory 485Mi  (1 missing)  by memory
-NAMESPACE   NAME    CPU(cores)   MEMORY(bytes)   CPU TREND
-shop        web-2   90m          300Mi           █
-shop        web-1   250m         180Mi           █
-bank        vault   -            5Mi
--           (sum)   340m         485Mi
-`+keys+"\n")
-
-	update(t, s, keyed("/"), keyed("w"), keyed("e"), keyed("x"), keyed("backspace"))
-	f("while filtering", s, `weir top pods  12:00:00  2 of 3  cpu 340m  memory 480Mi  by memory  with we
-NAMESPACE   NAME    CPU(cores)   MEMORY(bytes)   CPU TREND
-shop        web-2   90m          300Mi           █
-shop        web-1   250m         180Mi           █
--           (sum)   340m         480Mi
-
-filter: we_  enter keep  esc clear
-`)
-	update(t, s, keyed("enter"), keyed("s"), keyed("c"), keyed("space"))
-	f("filtered and paused", s, `weir top pods  12:00:00  2 of 3  cpu 340m  memory 480Mi  by cpu  with we  paused
-NAMESPACE   NAME    CPU(cores)   MEMORY(bytes)   CPU TREND
-shop        web-1   250m         180Mi           █
-shop        web-2   90m          300Mi           █
-
-
-`+keys+"\n")
-	update(t, s, keyed("/"), keyed("esc"))
-
-	update(t, s, answer{err: errors.New("connection\x1b refused"), at: s.asked})
-	f("after an error", s, `error: connection\x1b refused  (weir top pods  12:00:00  3 of 3  cpu 340m  memory 485Mi  (1 missing)
-NAMESPACE   NAME    CPU(cores)   MEMORY(bytes)   CPU TREND
-shop        web-1   250m         180Mi           █
-shop        web-2   90m          300Mi           █
-bank        vault   -            5Mi
-
-`+keys+"\n")
-
-	update(t, s, tea.WindowSizeMsg{Width: 30, Height: 4}, keyed("end"))
-	f("on a small terminal, at the end", s, `error: connection\x1b refused
-NAMESPACE   NAME    CPU(cores)
-bank        vault   -
-c cpu  m memory  n name  / fil
-`)
-}
-
-// Groups have the sums of their pods and say how many of these were measured.
-func TestTree(t *testing.T) {
-	f := func(what string, s *screen, want string) {
-		t.Helper()
-		if diff := cmp.Diff(want, drawn(s)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
-		}
-	}
-	s := newScreen(t)
-	update(t, s, tea.WindowSizeMsg{Width: 100, Height: 12})
-	press(t, s, "t")
-	f("folded", s, `weir top pods per workload  12:00:00  3 of 3 pods  cpu 340m  memory 485Mi  (1 missing)  by name
-  NAME     CPU(cores)   MEMORY(bytes)   PODS     CPU TREND
-> ▸ bank   -            5Mi             0 of 1
-  ▸ shop   340m         480Mi           2        █
-
-
-
-
-
-1 pod without a number. bank/vault: cpu FirstSample (it was first seen too recently, and a rate
-needs two readings)
-`+treeKeys+"\n")
-	press(t, s, "e", "end", "up")
-	f("groups unfolded", s, `weir top pods per workload  12:00:00  3 of 3 pods  cpu 340m  memory 485Mi  (1 missing)  by name
-  NAME                 CPU(cores)   MEMORY(bytes)   PODS     CPU TREND
-  ▾ bank               -            5Mi             0 of 1
-    ▸ vault            -            5Mi
-  ▾ shop               340m         480Mi           2        █
-    ▾ Deployment/web   340m         480Mi           2        █
->     ▸ web-1          250m         180Mi                    █
-      ▸ web-2          90m          300Mi                    █
-
-
-
-`+treeKeys+"\n")
-	press(t, s, "right")
-	update(t, s, s.request()())
-	s.asked = noon
-	f("a pod unfolded, after another answer", s, `weir top pods per workload  12:00:00  3 of 3 pods  cpu 340m  memory 485Mi  (1 missing)  by name
-  NAME                 CPU(cores)   MEMORY(bytes)   PODS     CPU TREND
-  ▾ bank               -            5Mi             0 of 1
-    ▸ vault            -            5Mi
-  ▾ shop               340m         480Mi           2        ██
-    ▾ Deployment/web   340m         480Mi           2        ██
->     ▾ web-1          250m         180Mi                    ██
-          app          250m         180Mi                    █
-      ▸ web-2          90m          300Mi                    ██
-
-
-`+treeKeys+"\n")
-	press(t, s, "/", "v", "a", "u", "enter")
-	f("filtered", s, `weir top pods per workload  12:00:00  1 of 3 pods  cpu -  memory 5Mi  (1 missing)  by name  with vau
-  NAME        CPU(cores)   MEMORY(bytes)   PODS     CPU TREND
-> ▾ bank      -            5Mi             0 of 1
-    ▸ vault   -            5Mi
-
-
-
-
-
-1 pod without a number. bank/vault: cpu FirstSample (it was first seen too recently, and a rate
-needs two readings)
-`+treeKeys+"\n")
-	press(t, s, "/", "esc", "left", "left", "m")
-	f("folded from within", s, `weir top pods per workload  12:00:00  3 of 3 pods  cpu 340m  memory 485Mi  (1 missing)  by memory
-  NAME                 CPU(cores)   MEMORY(bytes)   PODS     CPU TREND
-  ▾ shop               340m         480Mi           2        ██
->   ▾ Deployment/web   340m         480Mi           2        ██
-      ▸ web-2          90m          300Mi                    ██
-      ▸ web-1          250m         180Mi                    ██
-  ▾ bank               -            5Mi             0 of 1
-    ▸ vault            -            5Mi
-
-
-
-`+treeKeys+"\n")
-	press(t, s, "t", "right")
-	f("per node", s, `weir top pods per node  12:00:00  3 of 3 pods  cpu 340m  memory 485Mi  (1 missing)  by memory
-  NAME             CPU(cores)   MEMORY(bytes)   PODS     CPU TREND
-> ▾ n1             340m         480Mi           2        ██
-    ▸ shop/web-2   90m          300Mi                    ██
-    ▸ shop/web-1   250m         180Mi                    ██
-  ▸ n2             -            5Mi             0 of 1
-
-
-
-
-
-`+treeKeys+"\n")
-	press(t, s, "t")
-	f("the list again", s, `weir top pods  12:00:00  3 of 3  cpu 340m  memory 485Mi  (1 missing)  by memory
-NAMESPACE   NAME    CPU(cores)   MEMORY(bytes)   CPU TREND
-shop        web-2   90m          300Mi           ██
-shop        web-1   250m         180Mi           ██
-bank        vault   -            5Mi
-
-
-
-
-
-
-`+keys+"\n")
-
-	s = newScreenOf(t, usage.Nodes)
-	update(t, s, tea.WindowSizeMsg{Width: 60, Height: 10})
-	press(t, s, "t", "right", "end")
-	f("nodes have their own numbers", s, `weir top nodes  12:00:00  3 of 3  cpu 1735m  memory 4Gi  (1
-  NAME             CPU(cores)   MEMORY(bytes)   PODS     CPU
-  ▾ n1             1235m        3Gi             2        █
-    ▸ shop/web-1   250m         180Mi
-    ▸ shop/web-2   90m          300Mi
-  ▸ n2             500m         1Gi             0 of 1   █
-> ▸ n3             -            -               0
-
-cpu,memory NodeTimeout (the node did not answer in time)
-← → fold, unfold  e all  t next view  c cpu  m memory  n nam
-`)
-}
-
-// The rows and the last line stay visible under a reason of many lines.
-func TestLongReasonOnASmallTerminal(t *testing.T) {
-	s := newScreen(t)
-	update(t, s, tea.WindowSizeMsg{Width: 20, Height: 8})
-	press(t, s, "t")
-	const want = `weir top pods per wo
-  NAME     CPU(cores
-> ▸ bank   -
-1 pod without a
-number. bank/vault:
-cpu FirstSample (it
-was first seen too
-← → fold, unfold  e
-`
-	if diff := cmp.Diff(want, drawn(s)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
 }
 
 // Containers are requested only while a pod is unfolded.
@@ -326,10 +161,11 @@ func TestScreenCommands(t *testing.T) {
 	if update(t, s, tick{}) == nil {
 		t.Error("a paused screen does not wait for the next tick")
 	}
-	for _, name := range []string{"q", "esc"} {
-		if cmd := update(t, s, keyed(name)); cmd == nil || cmd() != tea.Quit() {
-			t.Errorf("%s does not leave", name)
-		}
+	if cmd := update(t, s, keyed("q")); cmd == nil || cmd() != tea.Quit() {
+		t.Error("q does not leave")
+	}
+	if cmd := update(t, s, keyed("esc")); cmd != nil {
+		t.Error("esc leaves the list, from which there is no way back")
 	}
 	update(t, s, keyed("/"))
 	if cmd := update(t, s, keyed("q")); cmd != nil || s.filter != "q" {

@@ -65,9 +65,10 @@ func newTestCluster() *testCluster {
 	n2.Metrics = map[string]float64{"cpu/node_capacity": 4e9, "memory/node_capacity": 4 << 30}
 	three := int32(3)
 	web := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-1", Workload: usage.Workload{Kind: "Deployment", Name: "web"}, Restarts: &three}, 250_000_000, 180<<20)
-	web.Metrics = map[string]float64{"cpu/utilization": 0.5, "memory/utilization": 0.9}
+	web.Metrics = map[string]float64{"cpu/utilization": 0.5, "memory/utilization": 0.9, "cpu/limit": 1e9, "memory/limit": 200 << 20, "network/rx_rate": 2048}
 	lastKnown := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-2", Workload: usage.Workload{Kind: "Deployment", Name: "web"}}, 90_000_000, 300<<20)
 	lastKnown.CPU.LastKnown = true
+	lastKnown.Metrics = map[string]float64{"memory/limit": 400 << 20}
 	lastKnown.Reasons = []usage.GroupReason{{Group: "cpu", Reason: "NodeTimeout", Message: "the node did not answer in time"}}
 	young := usage.Item{Node: "n2", Namespace: "bank", Pod: "vault", Memory: &usage.MemoryUsage{WorkingSetBytes: 5 << 20, Time: noon},
 		Reasons: []usage.GroupReason{{Group: "cpu", Reason: "FirstSample", Message: "it was first seen too recently, and a rate needs two readings"}}}
@@ -107,7 +108,12 @@ func run(ctx context.Context, lister cli.Lister, args ...string) string {
 // The transcripts are the input and output that a user sees, including mistakes.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+		var shown *screen
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd != "sh" {
+				shown = draw(t, shown, d)
+				return drawn(shown)
+			}
 			var out strings.Builder
 			for line := range strings.Lines(d.Input) {
 				words := strings.Fields(line)
@@ -128,7 +134,7 @@ func TestAsksForWhatIsShown(t *testing.T) {
 		"nodes n* --node=n?":               {Name: "n*", Node: "n?", Metrics: []string{"cpu/node_utilization", "cpu/node_capacity", "memory/node_utilization", "memory/node_capacity"}},
 		"pods -n shop -o json":             {Namespace: "shop"},
 		"containers -A --no-headers":       {Metrics: []string{}},
-		"cgroups /kubepods* -o wide":       {Name: "/kubepods*", Metrics: []string{"memory/rss", "process/count"}},
+		"cgroups /kubepods* -o wide":       {Name: "/kubepods*", Metrics: []string{"cpu/limit", "memory/limit", "memory/rss", "process/count"}},
 		"pods --sort-by=cpu --output=yaml": {},
 	} {
 		lister := newTestCluster()
@@ -176,7 +182,7 @@ func TestWatchGoesOnAfterAnError(t *testing.T) {
 
 func TestWidth(t *testing.T) {
 	list := &usage.List{Resource: usage.Pods, Items: newTestCluster().lists[usage.Pods]}
-	table := layout(list, usage.Query{}, false, true)
+	table := layout(list.Items, shownColumns(list, usage.Query{}, &flags{}), true)
 
 	for width := 1; width < 80; width++ {
 		for _, l := range table.lines(width, false) {

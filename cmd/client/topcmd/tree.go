@@ -160,8 +160,17 @@ func (s *screen) buildTree() *treeRow {
 			continue
 		}
 		row := root
-		for _, group := range groups {
+		for i, group := range groups {
 			row = row.child(group)
+			switch {
+			case s.grouping == byNode:
+				row.Node = pod.Node
+			case i == 1:
+				row.Workload = pod.Workload
+				fallthrough
+			default:
+				row.Namespace = pod.Namespace
+			}
 			row.pods = append(row.pods, pod)
 			addUsage(&row.Item, pod)
 		}
@@ -186,14 +195,24 @@ func (s *screen) buildTree() *treeRow {
 	return root
 }
 
-// visibleRows returns the rows of the tree that no folded row hides, in the order that the user
-// chose.
+// visibleRows returns the rows of the list, or those of the tree that no folded row hides, in the order
+// that the user chose.
 func (s *screen) visibleRows() []*treeRow {
 	var rows []*treeRow
+	if s.grouping == noGroups {
+		for _, it := range s.chosen().Items {
+			rows = append(rows, &treeRow{key: itemKey(&it), Item: it})
+		}
+		return rows
+	}
+	sign := 1
+	if s.order.reverse && s.order.key == "name" {
+		sign = -1
+	}
 	var add func(*treeRow)
 	add = func(parent *treeRow) {
 		children := slices.SortedFunc(maps.Values(parent.children), func(a, b *treeRow) int {
-			return cmp.Or(compareUsage(&a.Item, &b.Item, s.sortBy), cmp.Compare(a.name, b.name))
+			return cmp.Or(s.order.compare(&a.Item, &b.Item), sign*cmp.Compare(a.name, b.name))
 		})
 		for _, row := range children {
 			if rows = append(rows, row); s.unfolded[row.key] {
@@ -227,18 +246,13 @@ func (s *screen) unfoldGroups() {
 	}
 }
 
-// pressInTree acts on a key in a tree. It reports whether the key is one of the tree.
-func (s *screen) pressInTree(key string) (known bool) {
-	rows := s.visibleRows()
+// fold acts on a key that folds or unfolds. It reports whether the key is one.
+func (s *screen) fold(key string, rows []*treeRow) (known bool) {
 	if len(rows) == 0 {
 		return false
 	}
 	at := s.selectedIn(rows)
 	row := rows[at]
-	if to, ok := moveBy(key, at, s.page(), len(rows)-1); ok {
-		s.selected = rows[max(0, min(to, len(rows)-1))].key
-		return true
-	}
 	switch key {
 	case "right", "l":
 		s.unfolded[row.key] = !row.isContainer()
@@ -247,8 +261,6 @@ func (s *screen) pressInTree(key string) (known bool) {
 			at = slices.Index(rows, row.parent)
 		}
 		delete(s.unfolded, row.key)
-	case "enter":
-		s.unfolded[row.key] = !s.unfolded[row.key] && !row.isContainer()
 	case "e":
 		s.unfoldGroups()
 	default:
@@ -264,9 +276,10 @@ func (s *screen) selectedIn(rows []*treeRow) int {
 	return max(0, slices.IndexFunc(rows, func(r *treeRow) bool { return r.key == s.selected }))
 }
 
-// treeTable returns the table of the rows.
-func (s *screen) treeTable(rows []*treeRow, selected int) table {
-	t := table{titles: true, rows: [][]string{{"  NAME", cpu().title, memory().title, "PODS", "CPU TREND"}}}
+// treeTable returns the table of the tree's rows. The first column has the names.
+func (s *screen) treeTable(rows []*treeRow, selected int) (t table, names int) {
+	columns := []column{cpu(), memory(), {title: "PODS"}, {title: "CPU TREND"}}
+	t = append(t, slices.Concat([]cell{{"  NAME", humanize.Bold}}, titlesOf(columns)))
 	for i, r := range rows {
 		mark := "  "
 		switch {
@@ -286,12 +299,28 @@ func (s *screen) treeTable(rows []*treeRow, selected int) table {
 		if r.isGroup() && s.resource != usage.Nodes {
 			items = r.pods
 		}
-		t.rows = append(t.rows, []string{
-			cursor + strings.Repeat("  ", r.depth) + mark + r.name,
-			cmp.Or(cpu().text(&r.Item), missing), cmp.Or(memory().text(&r.Item), missing), pods, trend(s.cpuHistory(items)),
-		})
+		t = append(t, slices.Concat(
+			plain(cursor+strings.Repeat("  ", r.depth)+mark+humanize.Printable(r.name)), cellsOf(&r.Item, columns[:2]), plain(pods, trend(s.cpuHistory(items)))))
 	}
-	return t
+	return t, 1
+}
+
+// subject returns the arguments for "explain" about the row.
+func (r *treeRow) subject() []string {
+	switch namespace := string(r.Namespace); {
+	case r.isContainer():
+		return []string{"container", namespace + "/" + string(r.Pod) + "/" + r.Container}
+	case r.Pod != "":
+		return []string{"pod", namespace + "/" + string(r.Pod)}
+	case r.Workload.Name != "":
+		return []string{"workload", namespace + "/" + r.Workload.Kind + "/" + r.Workload.Name}
+	case r.Namespace != "":
+		return []string{"namespace", namespace}
+	case r.Cgroup != "":
+		return []string{"cgroup", string(r.Cgroup), "--node", string(r.Node)}
+	default:
+		return []string{"node", string(r.Node)}
+	}
 }
 
 // podCount describes how many pods there are and, if some lack CPU or memory, how many have both.

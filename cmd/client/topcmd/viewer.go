@@ -23,6 +23,7 @@ type viewer struct {
 	flags    *flags
 	out      io.Writer
 	errors   io.Writer
+	explain  func(ctx context.Context, out io.Writer, args ...string)
 	cli.Terminal
 }
 
@@ -34,28 +35,48 @@ func (v *viewer) ask(ctx context.Context) (*usage.List, error) {
 	if err != nil {
 		return nil, err
 	}
-	order(list.Items, v.flags.sortBy)
+	v.flags.order.sort(list.Items)
 	return list, nil
 }
 
-// order sorts items: the largest first, those without a number last. Equal items keep their order,
-// which is by name.
-func order(items []usage.Item, sortBy string) {
-	slices.SortStableFunc(items, func(a, b usage.Item) int { return compareUsage(&a, &b, sortBy) })
+// sort sorts items that are in the order of their names. Those without a number come last. Equal items
+// keep their order.
+func (o ordering) sort(items []usage.Item) {
+	slices.SortStableFunc(items, func(a, b usage.Item) int { return o.compare(&a, &b) })
+	if o.reverse && o.key == "name" {
+		slices.Reverse(items)
+	}
 }
 
-// compareUsage orders two items by cpu or memory, the larger first. By name they are equal.
-func compareUsage(a, b *usage.Item, sortBy string) int {
-	size := func(it *usage.Item) int64 {
-		switch {
-		case sortBy == "cpu" && it.CPU != nil:
-			return it.CPU.Nanocores
-		case sortBy == "memory" && it.Memory != nil:
-			return it.Memory.WorkingSetBytes
-		}
-		return -1
+// compare orders two items by their numbers. By name they are equal.
+func (o ordering) compare(a, b *usage.Item) int {
+	x, y := o.size(a), o.size(b)
+	if o.reverse && x >= 0 && y >= 0 {
+		x, y = y, x
 	}
-	return cmp.Compare(size(b), size(a))
+	return cmp.Compare(y, x)
+}
+
+// size returns the number of an item by which it is sorted, or -1 if there is none.
+func (o ordering) size(it *usage.Item) float64 {
+	if number := sizes[o.key]; number != nil {
+		if size, ok := number(it); ok {
+			return size
+		}
+	}
+	return -1
+}
+
+var sizes = map[string]func(*usage.Item) (float64, bool){
+	"cpu": nanocores, "memory": workingSet, "cpu/limit": cpuShare.of, "memory/limit": memoryShare.of,
+}
+
+// String describes the order.
+func (o ordering) String() string {
+	if o.reverse {
+		return o.key + " reversed"
+	}
+	return o.key
 }
 
 // once shows the list once.
@@ -89,8 +110,7 @@ func (v *viewer) lines(list *usage.List, width int) []string {
 	if v.flags.sum {
 		list = withSum(list)
 	}
-	t := layout(list, v.query, v.flags.output == "wide", !v.flags.noHeaders)
-	return t.lines(width, v.Colour)
+	return layout(list.Items, shownColumns(list, v.query, v.flags), !v.flags.noHeaders).lines(width, v.Colour)
 }
 
 // withSum returns list with one more item, the sum of the others.
