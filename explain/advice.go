@@ -117,6 +117,8 @@ func (w *messageWriter) reasonAdvice(r *Outcome) string {
 	switch {
 	case r.Reason == metric.NodeCertificate:
 		templates = []template{template(cmp.Or(string(certificateAdvice(w.read.err)), string(templates[0])))}
+	case r.Reason == metric.NodeNoAddress && w.facts != nil && len(w.facts.Addresses) == 0:
+		templates = []template{withoutAddresses}
 	case r.Reason == metric.Unsupported && w.kind == metric.System:
 		templates = []template{"Nothing is broken. `cat /proc/PID/cgroup` on the node shows the cgroup that counts the CPU time of a process."}
 	case r.Reason == metric.Ambiguous && r.evidence.Rule == placeRule:
@@ -171,6 +173,9 @@ var advices = [metric.NumReasons]template{
 
 	metric.Incomplete: "Ask for the container that is at fault: `weir explain container {namespace}/{pod}[/{container}]`.",
 }
+
+// withoutAddresses is the advice about a node that has no address of any type.
+const withoutAddresses = "The node has no address at all. Its kubelet or, with --cloud-provider=external, the cloud controller manager has to report one: `kubectl describe node {node}` shows whether it is still tainted as uninitialized; on the machine, `journalctl -u kubelet`."
 
 const leftovers = "If it stays for minutes, the node has leftovers: on node {node}, `weir inspect cgroups` lists them, and --clean removes empty ones."
 

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/cluster/eventlog"
@@ -144,6 +147,9 @@ type autoscalerPod struct {
 	Name, Href, Class, Why string
 	Tone                   tone
 	At                     shownTime
+	// Others are further pods of which the row says the same, and OthersCount is how many there are.
+	Others      []anchor
+	OthersCount int
 }
 
 // autoscaler fills the page of one autoscaler.
@@ -231,21 +237,64 @@ func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.Me
 	pods := slices.Clone(m.Pods)
 	isCounted := map[string]int{"Counted": 1}
 	slices.SortStableFunc(pods, func(a, b decisionreport.PodReport) int { return isCounted[a.Class] - isCounted[b.Class] })
-	for i := range pods[:min(len(pods), page100)] {
+	alike := map[groupKey]int{} // rows of pods without a number
+	for i := range pods {
 		pod := &pods[i]
 		reason := pod.Reason
 		if pod.Assumed != "" {
 			reason = strings.TrimPrefix(reason+"; assumed to use "+pod.Assumed, "; ")
 		}
 		row := autoscalerPod{PodReport: pod, Name: printable(pod.Name), Class: strings.ToLower(pod.Class), Tone: cmp.Or(tones[pod.Class], quiet),
-			Why: reason, At: relativeTime(pod.MeasuredAt, p.Now)}
+			Why: reason, At: relativeTime(p.measuredAt(namespace, m, pod), p.Now)}
 		if pod.Class != "NotInTarget" {
 			row.Href = p.linkTo(query{view: onePod, pod: metric.PodRef{Namespace: namespace, Name: metric.PodName(pod.Name)}})
 		}
+		key := groupKey{pod.Class, reason, pod.Request}
+		if at, known := alike[key]; known && pod.Usage == "" && reason != "" {
+			d.Pods[at].add(anchor{Text: row.Name, Href: row.Href}, row.At)
+			continue
+		}
+		if len(d.Pods) == page100 {
+			d.More++
+			continue
+		}
+		alike[key] = len(d.Pods)
 		d.Pods = append(d.Pods, row)
 	}
-	d.More = len(pods) - len(d.Pods)
 	return d
+}
+
+// groupKey is what pods without a number have in common that share a row.
+type groupKey struct{ class, reason, request string }
+
+// add adds a pod to the row of others.
+func (r *autoscalerPod) add(pod anchor, at shownTime) {
+	r.OthersCount++
+	if len(r.Others) < maxNames {
+		r.Others = append(r.Others, pod)
+	}
+	if at.Full > r.At.Full {
+		r.At = at
+	}
+}
+
+// measuredAt returns when a pod was measured for a metric, which may be before the decision's readings: the
+// memory has the past of CPU and memory. It is zero if that is not known.
+func (p *page) measuredAt(namespace metric.Namespace, m *decisionreport.MetricReport, pod *decisionreport.PodReport) (last time.Time) {
+	r := map[bool]*resource{true: &resources.cpu, false: &resources.memory}[strings.HasPrefix(m.Name, "cpu")]
+	if !pod.MeasuredAt.IsZero() || p.opts.Points == nil || m.Type != string(autoscalingv2.ResourceMetricSourceType) && m.Type != string(autoscalingv2.ContainerResourceMetricSourceType) {
+		return pod.MeasuredAt
+	}
+	ref := metric.PodRef{Namespace: namespace, Name: metric.PodName(pod.Name)}
+	known := p.Facts.Pod(ref)
+	if known == nil {
+		return last
+	}
+	e := metric.Entity{Kind: metric.Pod, Node: known.Node, Namespace: namespace, Pod: ref.Name}
+	for at := range p.opts.Points(e, r.used, p.Now.Add(-shortestSpan), p.Now) {
+		last = at
+	}
+	return last
 }
 
 // autoscalerCauses returns the causes of missing metrics as the page shows them.

@@ -3,6 +3,7 @@ package ui_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -114,6 +115,39 @@ func TestAutoscalersLead(t *testing.T) {
 			if status, _, _ := get(t, h, link); status != http.StatusOK {
 				t.Errorf("%s links to %s: %d", query, link, status)
 			}
+		}
+	}
+}
+
+// Pods without a number and with the same reason share a row, with their count. A pod that was measured before
+// has that time.
+func TestPodsWithoutANumberShareARow(t *testing.T) {
+	w := samplecluster.Failing(t)
+	const reason = "NodeTimeout: node n3 did not answer in time"
+	m := decisionreport.MetricReport{Name: "cpu", Type: "Resource", Error: "no metrics", Pods: []decisionreport.PodReport{
+		{Name: "web-1", Class: "Counted", Usage: "250m", Request: "100m", MeasuredAt: samplecluster.Noon.Add(-10 * time.Second)},
+		{Name: "web-4", Class: "Missing", Request: "100m", Reason: reason},
+	}}
+	for i := range 27 {
+		m.Pods = append(m.Pods, decisionreport.PodReport{Name: fmt.Sprintf("lost-%02d", i), Class: "Missing", Request: "100m", Reason: reason})
+	}
+	h := ui.New(ui.Options{Explainer: w.Explainer, Points: w.Points, Autoscaler: func(string, string, string) (*decisionreport.DecisionReport, bool) {
+		return &decisionreport.DecisionReport{Metrics: []decisionreport.MetricReport{m}}, true
+	}})
+	_, _, body := get(t, h, "?hpa=shop/web")
+	got, err := text(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(got, reason); n != 1 {
+		t.Errorf("the reason stands %d times on the page, want once", n)
+	}
+	for _, want := range []string{
+		"| [web-4](?pod=shop/web-4) and 27 more | missing | – | 100m | 4m7s ago", "| [web-1](?pod=shop/web-1) | counted | 250m | 100m | 10s ago",
+		"their names [lost-00](?pod=shop/lost-00)", "[lost-11](?pod=shop/lost-11) …",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the page does not have %q:\n%s", want, got)
 		}
 	}
 }

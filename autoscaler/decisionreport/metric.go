@@ -144,8 +144,8 @@ func (re *reporter) podReport(m *autoscaler.MetricDecision, s metricFormat, p *a
 			out.Window = p.Window.String()
 		}
 	}
-	if m.Percent && p.Request > 0 {
-		out.Request = s.unit.exact(p.Request)
+	if request := re.requestOf(m, p); request > 0 {
+		out.Request = s.unit.exact(request)
 	}
 	if p.HasAssumed {
 		out.Assumed = s.unit.exact(p.Assumed)
@@ -156,6 +156,24 @@ func (re *reporter) podReport(m *autoscaler.MetricDecision, s metricFormat, p *a
 		}
 	}
 	return out
+}
+
+// requestOf returns the request of a pod for the metric, or 0 if there is none. A decision has requests only
+// if it needed them.
+func (re *reporter) requestOf(m *autoscaler.MetricDecision, p *autoscaler.ClassifiedPod) int64 {
+	spec, pod := re.spec(m.Index), re.pods[p.Pod]
+	if p.Request > 0 || spec == nil || pod == nil {
+		return p.Request
+	}
+	container := ""
+	if spec.ContainerResource != nil {
+		container = spec.ContainerResource.Container
+	}
+	request, err := autoscaler.RequestOf(pod, container, resourceOf(m, spec), re.settings().PodLevelResources)
+	if err != nil {
+		return 0
+	}
+	return request
 }
 
 var classReasonTexts = map[autoscaler.ClassReason]string{
