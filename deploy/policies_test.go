@@ -7,6 +7,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	lifecycle "k8s.io/api/lifecycle/v1alpha1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -23,6 +24,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/weir-metrics/weir/eviction/execute"
 )
 
 // The API server's own admission plugin evaluates the installed policies for requests of agents, so
@@ -39,7 +42,9 @@ type policies struct{ plugin *validating.Plugin }
 
 func startPolicies(t *testing.T) *policies {
 	t.Helper()
-	client := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+	client := fake.NewClientset(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "weir-agents"}},
+	)
 	s := decode(t, render(t, filepath.Join(root, "base"), filepath.Join(root, "components", "agent")))
 	for _, o := range s.typed {
 		var err error
@@ -80,11 +85,12 @@ func startPolicies(t *testing.T) *policies {
 		pods := p.judge(t, request{verb: admission.Delete, old: pod("web", "n2")}, agentOn("n1"))
 		nodes := p.judge(t, request{verb: admission.Delete, old: node("n2")}, agentOn("n1"))
 		requests := p.judge(t, request{verb: admission.Delete, old: evictionRequest("web", "u1", "acme.io/drain")}, agentOn("n1"))
-		if pods != "" && nodes != "" && requests != "" {
+		leases := p.judge(t, request{verb: admission.Delete, old: lease("n2")}, agentOn("n1"))
+		if pods != "" && nodes != "" && requests != "" && leases != "" {
 			return p
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("policies are not in force after 20s: pods %q, nodes %q, requests %q", pods, nodes, requests)
+			t.Fatalf("policies are not in force after 20s: pods %q, nodes %q, requests %q, leases %q", pods, nodes, requests, leases)
 		}
 	}
 }
@@ -133,6 +139,8 @@ func (p *policies) judge(t *testing.T, r request, by user.Info) string {
 		kind = policyv1.SchemeGroupVersion.WithKind("Eviction")
 	case *lifecycle.EvictionRequest:
 		kind, resource = lifecycle.SchemeGroupVersion.WithKind("EvictionRequest"), lifecycle.SchemeGroupVersion.WithResource("evictionrequests")
+	case *coordinationv1.Lease:
+		kind, resource = coordinationv1.SchemeGroupVersion.WithKind("Lease"), coordinationv1.SchemeGroupVersion.WithResource("leases")
 	case *lifecycle.Eviction:
 		kind, resource = lifecycle.SchemeGroupVersion.WithKind("Eviction"), lifecycle.SchemeGroupVersion.WithResource("evictions")
 	}
@@ -388,6 +396,43 @@ func TestRequestPolicy(t *testing.T) {
 		{"writes its status", agentOn("n1"), request{verb: admission.Update, sub: "status", old: own, is: own}, notOwn},
 		{"creates an Eviction", agentOn("n1"), request{verb: admission.Create, is: &lifecycle.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "x"}}}, notOwn},
 		{"is another client", &user.DefaultInfo{Name: "drain"}, request{verb: admission.Create, is: drain}, ""},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			if got := p.judge(t, test.request, test.by); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// lease returns the Lease of a node that evicted.
+func lease(node string) *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "weir-agents", Name: execute.LeasePrefix + node}}
+}
+
+func TestLeasePolicy(t *testing.T) {
+	p := startPolicies(t)
+	const (
+		noNode = "this token does not say on which node its agent runs"
+		others = "an agent writes no Lease but the one of its own node"
+	)
+	other := lease("n1")
+	other.Name = "weir"
+	for _, test := range []struct {
+		what string
+		by   user.Info
+		request
+		want string
+	}{
+		{"creates its own", agentOn("n1"), request{verb: admission.Create, is: lease("n1")}, ""},
+		{"changes its own", agentOn("n1"), request{verb: admission.Update, old: lease("n1"), is: lease("n1")}, ""},
+		{"deletes its own", agentOn("n1"), request{verb: admission.Delete, old: lease("n1")}, ""},
+		{"creates another node's", agentOn("n1"), request{verb: admission.Create, is: lease("n10")}, others},
+		{"changes another node's", agentOn("n1"), request{verb: admission.Update, old: lease("n2"), is: lease("n2")}, others},
+		{"deletes another node's", agentOn("n1"), request{verb: admission.Delete, old: lease("n2")}, others},
+		{"changes one of other use", agentOn("n1"), request{verb: admission.Update, old: other, is: other}, others},
+		{"creates one by a token of no node", agentOn(""), request{verb: admission.Create, is: lease("")}, noNode},
+		{"is weir's server", &user.DefaultInfo{Name: "system:serviceaccount:weir-system:weir"}, request{verb: admission.Update, old: other, is: other}, ""},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			if got := p.judge(t, test.request, test.by); got != test.want {

@@ -4,63 +4,85 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	applycoordinationv1 "k8s.io/client-go/applyconfigurations/coordination/v1"
+	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 const (
-	// LeasePrefix begins the names of the Leases; a number from 0 follows.
-	LeasePrefix = "weir-eviction-"
-	// MaxLeases is the number of Leases that the manifests give a right to.
-	MaxLeases = 50
-	// leaseTime is how long a node holds a Lease, and may evict with it.
+	// LeasePrefix begins the name of a node's Lease; the node's name follows. An admission policy lets an
+	// agent write no other.
+	LeasePrefix = "weir-evictions-"
+	// leaseLabel is on the Leases of nodes that evicted.
+	leaseLabel = "weir.dev/evictions"
+	// maxPlaces is the largest number of nodes that may evict at one time, in a cluster of any size.
+	maxPlaces = 50
+	// leaseTime is how long a node has a place, and may evict.
 	leaseTime = time.Minute
 	// leaseRetry is the time between two attempts to get one.
 	leaseRetry = 30 * time.Second
-	// leaseTries is how many Leases are tried in a round.
-	leaseTries = 3
-	// actedAnnotation of a Lease has the nodes that evicted with it in the last actedTime, and when.
-	actedAnnotation = "weir.dev/evictions"
-	actedTime       = 10 * time.Minute
-	// urgentTime limits the requests for a Lease, or for an entry in one, if a pod is to be killed for
-	// a hard threshold.
+	// actedTime is how long a node counts as one that evicted.
+	actedTime = 10 * time.Minute
+	// urgentTime limits the requests for Leases if a pod is to be killed for a hard threshold.
 	urgentTime = 2 * time.Second
-	// busyRetry is the time between two attempts to enter a Lease that other nodes write all the time.
+	// busyRetry is the time between two attempts if the API server is too slow for urgentTime.
 	busyRetry = time.Second
 	// fewNodes may always evict within actedTime.
 	fewNodes = 5
 )
 
-// clusterBrake limits how many nodes evict pods at one time. The nodes share a few Leases, one for each
-// hundred nodes. A node needs one to evict. If many nodes have evicted, no node may. A node that kills
-// in an emergency does not wait for a Lease of its own: it enters itself in a Lease of another node, so
-// that it counts as one that evicts.
+// clusterBrake limits how many nodes evict pods at one time. There is a place for each hundred nodes,
+// and a node needs one to evict. If many nodes have evicted, no node may. A node that kills in an
+// emergency does not wait for a place, but it counts as one that evicts.
+//
+// Each node has a Lease of its own. It writes the Lease first and then reads those of all nodes: the
+// nodes that wrote before it, by the resource version, go first. So two nodes that write at the same
+// moment agree who is first, and no node changes the Lease of another.
+//
+// No clock of another node counts. A place and an eviction end when this node has seen the Lease
+// without a change for leaseTime and actedTime. A node deletes its Lease when actedTime has passed, so
+// that nodes which see it for the first time later do not wait for it.
 type clusterBrake struct {
 	client    kubernetes.Interface
 	namespace string // of the Leases; empty means no brake
 	node      string
 
-	until   time.Time             // this node holds a Lease until then
-	lease   *coordinationv1.Lease // the Lease that this node holds or entered, as long as no pod was evicted with it
-	earlier time.Time             // when this node evicted with that Lease before; zero if it did not
-	refused error                 // the last answer of request
-	retry   time.Time             // no request is made before
-	nodes   int                   // of the cluster, at counted
+	until   time.Time // this node has a place until then
+	pending bool      // the Lease is written, and no pod was evicted with it yet
+	acted   time.Time // when this node last evicted
+	refused error     // the last answer of request
+	retry   time.Time // no request is made before
+	nodes   int       // of the cluster, at counted
 	counted time.Time
-	alone   time.Time // when a pod was last killed without holding a Lease
+	uid     types.UID // of the Node
+	alone   time.Time // when a pod was last killed without a place
 	// aloneBefore is what alone was before the present attempt.
 	aloneBefore time.Time
+	// seen has the Leases of other nodes by name.
+	seen map[string]observedLease
+
+	// own is this node's Lease; nil if there is none. expire reads it at any time.
+	own atomic.Pointer[observedLease]
+	// looked is set if own is known. It is not at the start, since an earlier agent of this node may have
+	// left a Lease, nor after a write whose answer was lost.
+	looked atomic.Bool
+}
+
+// observedLease is a version of a Lease, and when this process first saw it.
+type observedLease struct {
+	version string
+	since   time.Time
 }
 
 // errStopped is the error if so many nodes evict that no other may.
@@ -71,25 +93,25 @@ func (e errStopped) Error() string {
 		humanize.Number(e.acted), humanize.Count(e.nodes, "node"), actedTime)
 }
 
-// errNoLease is the error if other nodes hold all Leases.
-type errNoLease struct{ leases int }
+// errNoLease is the error if other nodes have all places.
+type errNoLease struct{ places int }
 
 func (e errNoLease) Error() string {
-	if e.leases == 1 {
+	if e.places == 1 {
 		return "another node evicts pods, and in a cluster of this size one does at a time"
 	}
-	return fmt.Sprintf("%d other nodes evict pods, and in a cluster of this size no more do at one time", e.leases)
+	return fmt.Sprintf("%d other nodes evict pods, and in a cluster of this size no more do at one time", e.places)
 }
 
-// errBusy is the error if other nodes wrote the Lease each time that this node tried to enter it.
-var errBusy = errors.New("many nodes evict pods at this moment, and this one could not write its name among theirs yet")
+// errBusy is the error if the API server did not answer in time whether other nodes were first.
+var errBusy = errors.New("the API server did not answer in time which other nodes evict pods")
 
-// take gets a Lease for this node, unless the node holds one. If it fails, the error is an errStopped,
+// take gets a place for this node, unless the node has one. If it fails, the error is an errStopped,
 // an errNoLease, errBusy or the error of a request, and retry is the time of the next attempt.
 //
-// If urgent is set, the node may evict without a Lease of its own, but only one pod in actedTime. It
-// first enters itself in the Lease of another node. If the API server refuses that, or does not
-// answer within urgentTime, the node evicts nevertheless.
+// If urgent is set, the node may evict without a place, but only one pod in actedTime. It first writes
+// its Lease. If the API server refuses that, or does not answer within urgentTime, the node evicts
+// nevertheless.
 func (b *clusterBrake) take(ctx context.Context, now time.Time, urgent bool) (retry time.Time, err error) {
 	b.aloneBefore = b.alone
 	if b.namespace == "" || now.Before(b.until) {
@@ -104,7 +126,7 @@ func (b *clusterBrake) take(ctx context.Context, now time.Time, urgent bool) (re
 			ctx, cancel = context.WithTimeout(ctx, urgentTime)
 			defer cancel()
 		}
-		b.lease = nil
+		b.pending = false
 		b.refused = b.request(ctx, now, alone)
 		wait := leaseRetry
 		if errors.Is(b.refused, errBusy) {
@@ -122,32 +144,72 @@ func (b *clusterBrake) take(ctx context.Context, now time.Time, urgent bool) (re
 	return b.retry, b.refused
 }
 
-// used records that a pod was evicted with the Lease, which is then not given back.
-func (b *clusterBrake) used() { b.lease = nil }
-
-// request asks the API server for a Lease. If alone is set and other nodes hold all Leases, it enters
-// this node in one of them.
+// request writes this node's Lease, unless other nodes leave no place for it. If alone is set, it needs
+// no place.
 func (b *clusterBrake) request(ctx context.Context, now time.Time, alone bool) error {
 	if err := b.countNodes(ctx, now); err != nil {
 		return err
 	}
-	version := "0" // from the API server's cache
-	for {
-		leases, err := b.readLeases(ctx, version)
-		if err == nil {
-			err = b.takeOf(ctx, leases, now, alone)
+	leases, err := b.readLeases(ctx, "0") // from the API server's cache
+	if err != nil {
+		return err
+	}
+	err = b.compare(leases, "", now, alone)
+	full := alone && errors.As(err, new(errNoLease))
+	if err != nil && !full {
+		return err
+	}
+	written, err := b.write(ctx, now, !full)
+	if err != nil {
+		return err
+	}
+	b.pending = true
+	if leases, err = b.readLeases(ctx, ""); err == nil {
+		err = b.compare(leases, written, now, alone)
+	} else if alone {
+		err = errBusy
+	}
+	switch {
+	case err == nil && !full:
+		b.until = now.Add(leaseTime)
+	case err == nil, alone && errors.As(err, new(errNoLease)):
+		b.alone = now
+	default:
+		b.withdraw(context.WithoutCancel(ctx), now)
+		return err
+	}
+	return nil
+}
+
+// compare returns an errStopped or an errNoLease if the Leases of other nodes do not let this node
+// evict. Only Leases written before a version count; an empty version means all.
+func (b *clusterBrake) compare(leases []coordinationv1.Lease, version string, now time.Time, alone bool) error {
+	acted, held := 0, 0
+	if !b.acted.IsZero() && now.Sub(b.acted) < actedTime {
+		acted++
+	}
+	for i := range leases {
+		l := &leases[i]
+		if order, err := resourceversion.CompareResourceVersion(l.ResourceVersion, version); l.Name == LeasePrefix+b.node || err == nil && order > 0 {
+			continue
 		}
-		switch {
-		case !alone || err == nil || errors.As(err, new(errStopped)):
-			return err
-		case isTakenBefore(err) && ctx.Err() == nil:
-			version = "" // one more node has evicted, so read and count again
-		case isTakenBefore(err) || version == "":
-			return errBusy // the API server answers, and no time is left
-		default:
-			return err
+		age := now.Sub(b.seen[l.Name].since)
+		if age < actedTime {
+			acted++
+		}
+		if age < leaseTime && l.Spec.HolderIdentity != nil {
+			held++
 		}
 	}
+	places := min(max(1, b.nodes/100), maxPlaces)
+	full := held >= places
+	switch {
+	case acted > max(fewNodes, b.nodes/20) && (alone || !full):
+		return errStopped{acted, b.nodes}
+	case full:
+		return errNoLease{places}
+	}
+	return nil
 }
 
 // countNodes counts the nodes of the cluster, once in actedTime.
@@ -164,160 +226,117 @@ func (b *clusterBrake) countNodes(ctx context.Context, now time.Time) error {
 	if more := list.RemainingItemCount; more != nil {
 		b.nodes += int(*more)
 	}
+	if b.uid != "" {
+		return nil
+	}
+	list, err = b.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, b.node).String()})
+	if err != nil {
+		return fmt.Errorf("list node %s: %w", b.node, err)
+	}
+	if len(list.Items) == 1 {
+		b.uid = list.Items[0].UID
+	}
 	return nil
 }
 
-// readLeases returns the Leases for evictions by name, at least as new as a version.
-func (b *clusterBrake) readLeases(ctx context.Context, version string) (map[string]*coordinationv1.Lease, error) {
-	list, err := b.client.CoordinationV1().Leases(b.namespace).List(ctx, metav1.ListOptions{ResourceVersion: version})
+// readLeases returns the Leases of all nodes that evicted, at least as new as a version. It remembers
+// since when it sees each of them without a change.
+func (b *clusterBrake) readLeases(ctx context.Context, version string) ([]coordinationv1.Lease, error) {
+	list, err := b.client.CoordinationV1().Leases(b.namespace).List(ctx, metav1.ListOptions{ResourceVersion: version, LabelSelector: leaseLabel})
 	if err != nil {
 		return nil, fmt.Errorf("list the Leases for evictions: %w", err)
 	}
-	leases := map[string]*coordinationv1.Lease{}
+	now, seen := time.Now(), map[string]observedLease{}
 	for i := range list.Items {
-		if l := &list.Items[i]; strings.HasPrefix(l.Name, LeasePrefix) {
-			leases[l.Name] = l
+		l := &list.Items[i]
+		seen[l.Name] = observedLease{l.ResourceVersion, now}
+		if earlier := b.seen[l.Name]; earlier.version == l.ResourceVersion {
+			seen[l.Name] = earlier
 		}
 	}
-	return leases, nil
+	b.seen = seen
+	return list.Items, nil
 }
 
-// takeOf takes a free Lease. If there is none and alone is set, it enters this node in one that
-// another node holds.
-func (b *clusterBrake) takeOf(ctx context.Context, leases map[string]*coordinationv1.Lease, now time.Time, alone bool) error {
-	acted := map[string]time.Time{}
-	for _, l := range leases {
-		maps.Copy(acted, actedNodes(l, now))
-	}
-	if len(acted) > max(fewNodes, b.nodes/20) {
-		return errStopped{len(acted), b.nodes}
-	}
-	most := min(max(1, b.nodes/100), MaxLeases)
-	tries := 0
-	for i := range most {
-		name := b.leaseName(i, most)
-		l := leases[name]
-		if l != nil && !isFree(l, b.node, now) {
-			continue
-		}
-		if tries++; tries > leaseTries {
-			break
-		}
-		err := b.write(ctx, name, l, now, true)
-		if err == nil || !isTakenBefore(err) || alone {
-			return err
-		}
-	}
-	if !alone {
-		return errNoLease{most}
-	}
-	name := b.leaseName(0, most)
-	return b.write(ctx, name, leases[name], now, false)
-}
-
-// leaseName returns the name of the Lease that this node tries after i others. Nodes differ in the
-// one that they try first.
-func (b *clusterBrake) leaseName(i, most int) string {
-	h := fnv.New32a()
-	h.Write([]byte(b.node))
-	return LeasePrefix + strconv.Itoa((int(h.Sum32()%MaxLeases)+i)%most)
-}
-
-// isTakenBefore reports whether another node wrote the Lease first.
-func isTakenBefore(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
-}
-
-// write enters this node and the time in a Lease, which is nil if it does not exist yet. With hold it
-// also takes the Lease for this node.
-func (b *clusterBrake) write(ctx context.Context, name string, found *coordinationv1.Lease, now time.Time, hold bool) (err error) {
-	l := found.DeepCopy()
-	if found == nil {
-		l = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}}
-	}
-	acted := actedNodes(l, now)
-	earlier := acted[b.node]
-	acted[b.node] = now
-	setActed(l, acted)
+// write writes this node's Lease, and returns its version. With hold this node has a place.
+func (b *clusterBrake) write(ctx context.Context, now time.Time, hold bool) (version string, err error) {
+	// The times are for people who look at the Lease.
+	spec := applycoordinationv1.LeaseSpec().WithLeaseDurationSeconds(int32(leaseTime / time.Second)).WithRenewTime(metav1.NewMicroTime(now))
 	if hold {
-		seconds, at := int32(leaseTime/time.Second), metav1.NewMicroTime(now)
-		l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.AcquireTime, l.Spec.RenewTime = &b.node, &seconds, &at, &at
+		spec.WithHolderIdentity(b.node)
 	}
-	leases := b.client.CoordinationV1().Leases(b.namespace)
-	if found == nil {
-		l, err = leases.Create(ctx, l, metav1.CreateOptions{})
-	} else {
-		l, err = leases.Update(ctx, l, metav1.UpdateOptions{}) // it fails if another node has written it meanwhile
+	l := applycoordinationv1.Lease(LeasePrefix+b.node, b.namespace).WithSpec(spec).WithLabels(map[string]string{leaseLabel: ""})
+	if b.uid != "" { // the Lease goes with the Node
+		l.WithOwnerReferences(applymetav1.OwnerReference().WithAPIVersion("v1").WithKind("Node").WithName(b.node).WithUID(b.uid))
 	}
+	stored, err := b.client.CoordinationV1().Leases(b.namespace).Apply(ctx, l, metav1.ApplyOptions{FieldManager: "weir-agent", Force: true})
 	if err != nil {
-		return fmt.Errorf("write Lease %s/%s for evictions: %w", b.namespace, name, err)
+		b.looked.Store(false)
+		return "", fmt.Errorf("write Lease %s/%s for evictions: %w", b.namespace, *l.Name, err)
 	}
-	b.lease, b.earlier = l, earlier
-	if hold {
-		b.until = now.Add(leaseTime)
-	} else {
-		b.alone = now
+	b.own.Store(&observedLease{stored.ResourceVersion, now})
+	return stored.ResourceVersion, nil
+}
+
+// used records that a pod was evicted.
+func (b *clusterBrake) used(now time.Time) { b.pending, b.acted = false, now }
+
+// giveBack undoes take if no pod was evicted.
+func (b *clusterBrake) giveBack(ctx context.Context, now time.Time) {
+	b.alone = b.aloneBefore
+	if b.pending {
+		b.withdraw(ctx, now)
+	}
+}
+
+// withdraw gives the place back. The Lease remains if this node evicted before. If it cannot be
+// written, it counts until expire deletes it.
+func (b *clusterBrake) withdraw(ctx context.Context, now time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, urgentTime)
+	defer cancel()
+	b.pending, b.until = false, time.Time{}
+	if !b.acted.IsZero() && now.Sub(b.acted) < actedTime {
+		_, _ = b.write(ctx, now, false)
+		return
+	}
+	_ = b.deleteOwn(ctx, b.own.Load())
+}
+
+// expire deletes this node's Lease when actedTime has passed since it was written. An agent that
+// starts does not know when an earlier one wrote it, and takes the time when it first sees it. expire
+// may run beside the other methods, but not beside itself.
+func (b *clusterBrake) expire(ctx context.Context, now time.Time) error {
+	if b.namespace == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, urgentTime)
+	defer cancel()
+	if !b.looked.Load() {
+		list, err := b.client.CoordinationV1().Leases(b.namespace).List(ctx, metav1.ListOptions{
+			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, LeasePrefix+b.node).String(), ResourceVersion: "0",
+		})
+		if err != nil {
+			return fmt.Errorf("look for an earlier Lease for evictions: %w", err)
+		}
+		b.looked.Store(true)
+		for i := range list.Items {
+			b.own.CompareAndSwap(nil, &observedLease{list.Items[i].ResourceVersion, now})
+		}
+	}
+	if own := b.own.Load(); own != nil && now.Sub(own.since) >= actedTime {
+		return b.deleteOwn(ctx, own)
 	}
 	return nil
 }
 
-// giveBack undoes take if no pod was evicted: it frees the Lease of this node, and removes the entry.
-func (b *clusterBrake) giveBack(ctx context.Context, now time.Time) {
-	b.alone = b.aloneBefore
-	l := b.lease
-	if l == nil {
-		return
+// deleteOwn deletes a version of this node's Lease.
+func (b *clusterBrake) deleteOwn(ctx context.Context, own *observedLease) error {
+	err := b.client.CoordinationV1().Leases(b.namespace).Delete(ctx, LeasePrefix+b.node, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{ResourceVersion: &own.version},
+	})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete Lease %s/%s: %w", b.namespace, LeasePrefix+b.node, err)
 	}
-	b.lease, b.until = nil, time.Time{}
-	// If it cannot be written, it ends by itself.
-	for l != nil && apierrors.IsConflict(b.remove(ctx, l, now)) {
-		leases, err := b.readLeases(ctx, "")
-		if err != nil {
-			return
-		}
-		l = leases[l.Name]
-	}
-}
-
-// remove undoes write.
-func (b *clusterBrake) remove(ctx context.Context, l *coordinationv1.Lease, now time.Time) error {
-	acted := actedNodes(l, now)
-	if acted[b.node] = b.earlier; b.earlier.IsZero() {
-		delete(acted, b.node)
-	}
-	setActed(l, acted)
-	if l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity == b.node {
-		l.Spec.HolderIdentity, l.Spec.RenewTime = nil, nil
-	}
-	_, err := b.client.CoordinationV1().Leases(b.namespace).Update(ctx, l, metav1.UpdateOptions{})
-	return err
-}
-
-// isFree reports whether a node may take the Lease. The clocks of nodes differ, so a time in the
-// future counts as now.
-func isFree(l *coordinationv1.Lease, node string, now time.Time) bool {
-	s := &l.Spec
-	return s.HolderIdentity == nil || *s.HolderIdentity == "" || *s.HolderIdentity == node || s.RenewTime == nil ||
-		now.Sub(s.RenewTime.Time) >= leaseTime || s.RenewTime.Sub(now) >= leaseTime
-}
-
-// actedNodes returns the nodes that evicted with the Lease within actedTime, and when.
-func actedNodes(l *coordinationv1.Lease, now time.Time) map[string]time.Time {
-	acted := map[string]time.Time{}
-	for entry := range strings.FieldsSeq(l.Annotations[actedAnnotation]) {
-		node, text, _ := strings.Cut(entry, "=")
-		if at, err := time.Parse(time.RFC3339, text); err == nil && now.Sub(at).Abs() < actedTime {
-			acted[node] = at
-		}
-	}
-	return acted
-}
-
-// setActed writes what actedNodes returns.
-func setActed(l *coordinationv1.Lease, acted map[string]time.Time) {
-	var entries []string
-	for _, node := range slices.Sorted(maps.Keys(acted)) {
-		entries = append(entries, node+"="+acted[node].UTC().Format(time.RFC3339))
-	}
-	metav1.SetMetaDataAnnotation(&l.ObjectMeta, actedAnnotation, strings.Join(entries, " "))
+	b.own.CompareAndSwap(own, nil)
+	return nil
 }

@@ -23,9 +23,9 @@
 //     static and mirror pods, and pods of other nodes are refused, even if the decision names them.
 //   - At most one pod is evicted in a round. The round ends when the pod is gone from the API and
 //     from the node's statistics, or after a timeout.
-//   - A node needs one of a few Leases that all agents of the cluster share. If many nodes have
-//     evicted, no node may. To kill a pod for a hard threshold, it is enough that the node enters
-//     itself in the Lease of another node, but only for one pod in ten minutes.
+//   - A node needs one of a few places, for which it writes its own Lease and compares it with those
+//     of other nodes. If many nodes have evicted, no node may. To kill a pod for a hard threshold, it
+//     is enough that the node writes its Lease, but only for one pod in ten minutes.
 //   - Evictions have a minimum gap, and a maximum number in a window. An eviction that was
 //     blocked or failed is tried again after increasing waits.
 //   - It is not an error if a pod is gone, terminating or replaced.

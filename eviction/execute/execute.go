@@ -148,12 +148,20 @@ func (e *Executor) concludeLease(ctx context.Context, evicted bool) {
 	if evicted {
 		e.pace.done = append(e.pace.done, now)
 		e.pace.free = now
-		e.brake.used()
+		e.brake.used(now)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
 	defer cancel()
 	e.brake.giveBack(ctx, now)
+}
+
+// ExpireLease deletes the Lease by which this node counts as one that evicts, when it no longer does.
+// Call it now and then; it may run beside Execute.
+func (e *Executor) ExpireLease(ctx context.Context) {
+	if e.opts.Mode != Observe {
+		_ = e.brake.expire(ctx, time.Now()) // the next call tries again
+	}
 }
 
 // noteFailure sets when an attempt that was blocked or failed is made again.

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -105,6 +107,7 @@ func TestManyNodesAtOnce(t *testing.T) {
 					slowest = max(slowest, agents[i].pace.done[0].Sub(began))
 				}
 			}
+			emptyLeases(t, agents[0].opts.Client)
 			t.Logf("mode %s, round %d: %v; the last pod was evicted after %v", test.mode, round+1, results, slowest)
 		}
 		pods, err := kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
@@ -119,6 +122,37 @@ func TestManyNodesAtOnce(t *testing.T) {
 			t.Errorf("mode %s: %d of %d pods were evicted, want at most %d", test.mode, gone, nodes, test.most)
 		}
 		must(t, kube.CoordinationV1().Leases(agentsNamespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+	}
+}
+
+// emptyLeases tries to write and delete the Leases of all nodes with the token of one agent, whose node is n0.
+func emptyLeases(t *testing.T, stolen kubernetes.Interface) {
+	t.Helper()
+	leases := stolen.CoordinationV1().Leases(agentsNamespace)
+	list, err := leases.List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	refused := func(what string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), "an agent writes no Lease but the one of its own node") {
+			t.Errorf("the agent of n0, for %s: %v, want that the policy refuses it", what, err)
+		}
+	}
+	others := 0
+	for i := range list.Items {
+		l := &list.Items[i]
+		if l.Name == LeasePrefix+"n0" {
+			continue
+		}
+		others++
+		refused("delete "+l.Name, leases.Delete(t.Context(), l.Name, metav1.DeleteOptions{}))
+		_, err := leases.Patch(t.Context(), l.Name, types.MergePatchType, []byte(`{"metadata":{"labels":null}}`), metav1.PatchOptions{})
+		refused("patch "+l.Name, err)
+	}
+	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: LeasePrefix + "made-up", Labels: map[string]string{leaseLabel: ""}}}
+	_, err = leases.Create(t.Context(), l, metav1.CreateOptions{})
+	refused("create "+l.Name, err)
+	if others == 0 {
+		t.Errorf("no Lease of another node among %d", len(list.Items))
 	}
 }
 

@@ -153,6 +153,7 @@ func (g *Guard) publishLoop(ctx context.Context) {
 			if g.opts.Publish != nil {
 				g.opts.Publish(ctx, d)
 			}
+			g.opts.Executor.ExpireLease(ctx)
 		}
 	}
 }
