@@ -72,6 +72,11 @@ func start(cmd *cobra.Command, fresh func() *cobra.Command, c *config, p *plan) 
 	}
 	logging.TakeKlog(log)
 	tuneCollector(log)
+	if p.Host != nil {
+		if err := denyFileHandles(); err != nil { // as kernels without seccomp
+			log.Warn("who takes over this process may open all files of the disks that it sees", zap.Error(err))
+		}
+	}
 	w, err := open(cmd.Context(), p, cmd.OutOrStdout(), log)
 	if err != nil {
 		return err

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package app
+
+// denyFileHandles does nothing: only Linux opens files by handle.
+func denyFileHandles() error { return nil }
