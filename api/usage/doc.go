@@ -9,7 +9,7 @@
 // The paths are those of a Kubernetes API group, so that an API server can forward requests with
 // the name of the caller. NAMESPACE is a name, not a pattern.
 //
-// Query parameters, all optional. All except labelSelector and metrics are patterns in which * means
+// Query parameters, all optional. All except labelSelector, metrics and history are patterns in which * means
 // any characters and ? means one:
 //
 //	namespace  of the pod, if the path names none
@@ -22,6 +22,7 @@
 //	metrics    names or patterns of further metrics, comma-separated, by the
 //	           catalogue ("memory/rss,network/*_rate"). Default: every gauge
 //	           and rate. Empty: none.
+//	history    how many of the last readings of CPU each item has: 0 to 60
 //
 // An unknown parameter is an error, because a misspelt filter would return everything. Only limit
 // and timeout, which "kubectl get" adds, are ignored.

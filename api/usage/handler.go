@@ -100,6 +100,10 @@ func writeList(w io.Writer, resource Resource, query Query, view SampleReader, f
 		var first []listRow
 		first, rows = nextItem(resource, rows)
 		fillItem(&it, resource, first, facts, chosen)
+		it.CPUHistory = it.CPUHistory[:0]
+		if query.History > 0 {
+			it.CPUHistory = appendHistory(it.CPUHistory, view, first, query.History)
+		}
 		out.WriteString(separator)
 		separator = ","
 		if err := enc.Encode(&it); err != nil {

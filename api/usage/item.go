@@ -36,7 +36,7 @@ func sameItem(r Resource, a, b *listRow) bool {
 func fillItem(it *Item, r Resource, rows []listRow, facts *cluster.Facts, c *metricChoice) {
 	metrics := it.Metrics
 	clear(metrics)
-	*it = Item{Metrics: metrics, Reasons: it.Reasons[:0]}
+	*it = Item{Metrics: metrics, Reasons: it.Reasons[:0], CPUHistory: it.CPUHistory}
 	e := rows[0].entity
 	it.Node, it.Namespace, it.Pod = e.Node, e.Namespace, e.Pod
 	if e.Kind == metric.Container {
@@ -212,6 +212,22 @@ func verdictBehind(rows []listRow, g metric.Group, s *metric.Sample, reason metr
 		}
 	}
 	return nil, time.Time{}
+}
+
+// appendHistory appends the CPU of the last n readings of an item that are remembered, the oldest
+// first.
+func appendHistory(history []float64, view SampleReader, rows []listRow, n int) []float64 {
+	var last int64
+	for i := range rows {
+		if s := rows[i].sample; s != nil {
+			last = max(last, s.Times[metric.CPU], s.Rates[metric.CPU].End)
+		}
+	}
+	to := time.Unix(0, last)
+	for _, v := range view.Points(rows[0].entity, metric.CPUUsageRate, to.Add(-metric.DefaultHistory), to) {
+		history = append(history, math.Round(v))
+	}
+	return slices.Delete(history, 0, max(0, len(history)-n))
 }
 
 // podOf returns what the API server reports about the pod of e, or nil if it reports nothing or e has none.

@@ -24,10 +24,15 @@ type Query struct {
 	// Metrics are names or patterns of further metrics. Nil asks for every gauge
 	// and rate, an empty slice for none.
 	Metrics []string
+	// History is how many of the last readings of CPU are wanted, at most MaxHistory.
+	History int
 }
 
+// MaxHistory is the largest Query.History.
+const MaxHistory = 60
+
 // queryParameters are the parameters of a request.
-var queryParameters = []string{"namespace", "node", "pod", "name", "labelSelector", "metrics"}
+var queryParameters = []string{"namespace", "node", "pod", "name", "labelSelector", "metrics", "history"}
 
 // Values returns q as query parameters.
 func (q Query) Values() url.Values {
@@ -42,11 +47,14 @@ func (q Query) Values() url.Values {
 	if q.Metrics != nil {
 		v.Set("metrics", strings.Join(q.Metrics, ","))
 	}
+	if q.History > 0 {
+		v.Set("history", strconv.Itoa(q.History))
+	}
 	return v
 }
 
-// newQuery is the inverse of Values. It returns an error for a selector that does not parse, and for
-// metrics that match nothing in the catalogue.
+// newQuery is the inverse of Values. It returns an error for a selector or a number that does not parse,
+// and for metrics that match nothing in the catalogue.
 func newQuery(values map[string]string) (Query, error) {
 	q := Query{Namespace: values["namespace"], Node: values["node"], Pod: values["pod"], Name: values["name"], Selector: values["labelSelector"]}
 	if text, ok := values["metrics"]; ok {
@@ -56,6 +64,13 @@ func newQuery(values map[string]string) (Query, error) {
 				q.Metrics = append(q.Metrics, m)
 			}
 		}
+	}
+	if text := values["history"]; text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > MaxHistory {
+			return Query{}, fmt.Errorf("history %q is not a number from 0 to %d", text, MaxHistory)
+		}
+		q.History = n
 	}
 	if _, err := labels.Parse(q.Selector); err != nil {
 		return Query{}, fmt.Errorf("labelSelector %q does not parse: %w; write it as app=web,tier!=cache", q.Selector, err)

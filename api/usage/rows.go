@@ -21,6 +21,9 @@ type SampleReader interface {
 	// Verdicts yields the verdicts on missing or doubtful numbers, each with the time since when it
 	// is true. A verdict is valid until the next step of the iteration.
 	Verdicts() iter.Seq2[metric.Verdict, time.Time]
+	// Points yields the values of a metric of an entity that are remembered, the oldest first, between
+	// two times, both included.
+	Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
 }
 
 // listRow is one row of a list: a sample or a verdict.

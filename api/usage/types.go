@@ -69,6 +69,11 @@ type Item struct {
 	// Metrics holds the further metrics of the request, by their names in the catalogue and in its
 	// units (docs/metrics.md).
 	Metrics map[string]float64 `json:"metrics,omitempty"`
+	// CPUHistory is the CPU in the last readings that had one, in nanocores, the oldest first. It is there
+	// if the request asks for it and weir's memory has it.
+	CPUHistory []float64 `json:"cpuHistory,omitempty"`
+	// Pods counts the pods of a workload, which "weir top workloads" adds up.
+	Pods *PodCount `json:"pods,omitempty"`
 	// Partial is set if a container of the pod should run and does not, as after a crash. The numbers are
 	// those of the other containers.
 	Partial *Partial `json:"partial,omitempty"`
@@ -80,6 +85,12 @@ type Item struct {
 type Workload struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
+}
+
+// PodCount is how many pods of a workload have CPU and memory.
+type PodCount struct {
+	Measured int `json:"measured"`
+	Total    int `json:"total"`
 }
 
 // Partial is how many containers of a pod run.

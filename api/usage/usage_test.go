@@ -43,6 +43,21 @@ func (f *fixed) Samples(kind metric.Kind) iter.Seq[*metric.Sample] {
 	}
 }
 
+// Points yields the CPU of five readings up to noon, of each entity.
+func (f *fixed) Points(_ metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
+	return func(yield func(time.Time, float64) bool) {
+		for i := range 5 {
+			at := noon.Add(time.Duration(i-4) * 15 * time.Second)
+			if id != metric.CPUUsageRate || at.Before(from) || at.After(to) {
+				continue
+			}
+			if !yield(at, float64(i)+0.25) {
+				return
+			}
+		}
+	}
+}
+
 func (f *fixed) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
 	return func(yield func(metric.Verdict, time.Time) bool) {
 		for _, v := range f.verdicts {
@@ -168,6 +183,8 @@ func TestAnswers(t *testing.T) {
 		"containers":          "containers?metrics=memory/*&namespace=shop",
 		"cgroups":             "cgroups?metrics=",
 		"cgroups_of_kubepods": "cgroups?metrics=&node=n?&name=/kubepods*",
+		"history":             "pods?metrics=&history=3",
+		"history_too_long":    "pods?history=61",
 		"nothing":             "pods?namespace=nowhere",
 		"one_namespace":       "namespaces/shop/containers?metrics=&limit=500",
 		"namespace_twice":     "namespaces/shop/pods?namespace=bank",

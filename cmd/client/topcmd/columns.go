@@ -51,6 +51,16 @@ func columns(r usage.Resource) []column {
 			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
 			wide(sized("RSS", metric.MemoryRSS)), wide(node()), window(), reason(),
 		}
+	case workloads:
+		return []column{
+			name("NAMESPACE", func(it *usage.Item) string { return string(it.Namespace) }),
+			name("NAME", func(it *usage.Item) string { return strings.TrimPrefix(it.Workload.Kind+"/"+it.Workload.Name, "/") }),
+			cpu(), memory(), podsMeasured(),
+			requestShare("CPU/REQUEST", nanocores, metric.CPURequest), cpuLimit(),
+			requestShare("MEMORY/REQUEST", workingSet, metric.MemoryRequest), memoryLimit(), restarts(),
+			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
+			wide(sized("RSS", metric.MemoryRSS)), reason(),
+		}
 	case usage.Containers:
 		return []column{
 			name("NAMESPACE", func(it *usage.Item) string { return string(it.Namespace) }),
@@ -153,6 +163,21 @@ func running() column {
 
 const reasonTitle = "REASON"
 
+// podsMeasured is the column of how many pods of a workload have CPU and memory.
+func podsMeasured() column {
+	return column{title: "PODS", blank: true, text: func(it *usage.Item) string {
+		if it.Pods == nil {
+			return ""
+		}
+		return countOf(it.Pods.Measured, it.Pods.Total)
+	}, tint: func(it *usage.Item) humanize.Tint {
+		if isIncomplete(it) {
+			return humanize.Amber
+		}
+		return humanize.Plain
+	}}
+}
+
 // reason is the column that explains why numbers are missing.
 func reason() column {
 	return column{title: reasonTitle, wide: true, blank: true, text: reasonText}
@@ -178,6 +203,16 @@ func reasonText(it *usage.Item) string {
 	return strings.Join(messages, "; ")
 }
 
+// mainReasons returns the reasons of CPU and memory. Others are about optional columns.
+func mainReasons(all []usage.GroupReason) (reasons []usage.GroupReason) {
+	for _, r := range all {
+		if r.Group == metric.CPU.String() || r.Group == metric.Memory.String() {
+			reasons = append(reasons, r)
+		}
+	}
+	return reasons
+}
+
 func value(title string, id metric.ID, format func(float64) string) column {
 	return column{title: title, needs: []metric.ID{id}, text: amount(func(it *usage.Item) (float64, bool) {
 		v, ok := it.Metrics[id.String()]
@@ -189,6 +224,15 @@ func sized(title string, id metric.ID) column { return value(title, id, humanize
 func ratio(title string, id metric.ID) column { return value(title, id, humanize.Percent) }
 func count(title string, id metric.ID) column {
 	return value(title, id, func(v float64) string { return humanize.Decimal(v, 0) })
+}
+
+// requestShare is the column of the share that a sum has of the sum of requests.
+func requestShare(title string, used func(*usage.Item) (float64, bool), request metric.ID) column {
+	return wide(column{title: title, needs: []metric.ID{request}, text: amount(func(it *usage.Item) (float64, bool) {
+		v, ok := used(it)
+		requested := it.Metrics[request.String()]
+		return v / requested, ok && requested > 0
+	}, humanize.Percent)})
 }
 
 func cpuRequest() column    { return wide(ratio("CPU/REQUEST", metric.CPUUtilization)) }

@@ -82,7 +82,7 @@ shares of a limit from 75%; the environment variable NO_COLOR turns them off.`)
 	cli.CompleteFlag(top, "output", cli.Fixed("wide", "json", "yaml", "name", "jsonpath=", cli.CustomColumns))
 	cli.CompleteFlag(top, "sort-by", cli.Fixed(sortKeys...))
 	cli.CompleteFlag(top, "node", cli.CompleteNode(o.Connect))
-	for _, r := range usage.Resources() {
+	for _, r := range append(usage.Resources(), workloads) {
 		top.AddCommand(newResource(r, &f, o))
 	}
 	return top
@@ -103,6 +103,12 @@ A cluster's weir shows a pod's memory as kubectl top does: the sum of its contai
 A weir that reads its own machine (weir run, weir agent) shows that of the pod's
 cgroup, which the kernel limits and the kubelet ranks pods by. It is more: it includes
 the sandbox and memory-backed volumes.`, func(it *usage.Item) string { return string(it.Pod) }},
+	workloads: {[]string{"workload"}, "Show what Deployments, StatefulSets and other workloads use", `
+
+NAME can also be KIND/NAME, such as deployment/web. A row is the sum of the pods of a
+workload; a pod without an owner has a row of its own. "2 of 3" means that one of three
+pods has no number, so that the sum lacks it: -o wide shows why. Shares of requests and
+limits are known only where each pod has a number and the request or limit.`, workloadName},
 	usage.Containers: {[]string{"container"}, "Show what containers use", "", func(it *usage.Item) string { return it.Container }},
 	usage.Cgroups: {[]string{"cgroup", "cg"}, "Show what every cgroup uses, whether a pod's or not", "",
 		func(it *usage.Item) string { return string(it.Cgroup) }},
@@ -150,7 +156,12 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 			if len(args) > 0 || err != nil {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return cli.Complete(cmd, o.Connect, r, q, about[r].name), cobra.ShellCompDirectiveNoFileComp
+			asked := r
+			if r == workloads {
+				asked, q.Name = usage.Pods, ""
+			}
+			names := cli.Complete(cmd, o.Connect, asked, q, about[r].name)
+			return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, word) }), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	if r == usage.Pods {
@@ -159,7 +170,7 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 	if r != usage.Cgroups {
 		cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "label selector of pods, or of nodes in top nodes: app=web,tier!=cache")
 	}
-	if r == usage.Pods || r == usage.Containers {
+	if isNamespaced(r) {
 		cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only this namespace; * and ? stand for others")
 		cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "all namespaces")
 		cli.CompleteFlag(cmd, "namespace", cli.CompleteNamespace(o.Connect))
@@ -201,7 +212,7 @@ func (f *flags) query(r usage.Resource, args []string, o Options) (usage.Query, 
 			q.Namespace, q.Name = namespace, name
 		}
 	}
-	if q.Namespace != "" || f.all || o.Namespace == nil || !r.Namespaced() {
+	if q.Namespace != "" || f.all || o.Namespace == nil || !isNamespaced(r) {
 		return q, nil
 	}
 	var err error
@@ -211,10 +222,16 @@ func (f *flags) query(r usage.Resource, args []string, o Options) (usage.Query, 
 
 // metrics returns the metrics that the output shows besides CPU and memory; nil means all.
 func (f *flags) metrics(r usage.Resource) []string {
-	if !f.table() && f.output != "name" {
+	names := []string{}
+	switch {
+	case !f.table() && f.output != "name" && r == workloads:
+		for _, id := range workloadMetrics {
+			names = append(names, id.String())
+		}
+		return names
+	case !f.table() && f.output != "name":
 		return nil
 	}
-	names := []string{}
 	if f.containers {
 		r = usage.Containers
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -27,9 +28,8 @@ type screen struct {
 	list   *usage.List // the last one
 	failed error       // of the last request
 	asked  time.Time   // when the last request was answered
-	// seen has the CPU of each item in the last answers, the newest last, for the trend. It is NaN
-	// where the number was missing.
-	seen map[string][]float64
+	// seen has the CPU of each item in its last readings, for the trend.
+	seen map[string]readings
 	// grouping is that of the tree, which has these items and these unfolded rows.
 	grouping grouping
 	tree     treeItems
@@ -47,8 +47,39 @@ type screen struct {
 	width, height int
 }
 
-// trendLength is how many answers the trend shows.
+// trendLength is how many readings the trend shows.
 const trendLength = 12
+
+// readings are the CPU of one item in its last readings, the oldest first. It is NaN where the number
+// was missing.
+type readings struct {
+	cpu  []float64
+	last time.Time
+}
+
+// missedReading is the time after which a number that is still missing counts as one more reading.
+const missedReading = 15 * time.Second
+
+// with returns r with the reading of an item in an answer of this time. Nothing is added if r has it.
+// The history of the item comes first, if it has one.
+func (r readings) with(it *usage.Item, at time.Time) readings {
+	now := math.NaN()
+	if it.CPU != nil {
+		at, now = it.CPU.Time, float64(it.CPU.Nanocores)
+	}
+	switch {
+	case r.cpu == nil && len(it.CPUHistory) > 0 && it.CPU != nil:
+		r.cpu = append(r.cpu, it.CPUHistory[:len(it.CPUHistory)-1]...) // its last value is this reading
+	case r.cpu == nil:
+		r.cpu = append(r.cpu, it.CPUHistory...)
+	case !at.After(r.last), it.CPU == nil && at.Sub(r.last) < missedReading:
+		return r
+	}
+	r.cpu = append(r.cpu, now)
+	r.cpu = r.cpu[max(0, len(r.cpu)-trendLength):]
+	r.last = at
+	return r
+}
 
 // answer is the result of a request.
 type answer struct {
@@ -71,7 +102,12 @@ type tick struct{}
 func (v *viewer) interactive(ctx context.Context, in io.Reader) error {
 	v.flags.known = true
 	v.query.Metrics = v.flags.metrics(v.resource)
+	v.query.History = trendLength
 	list, err := v.ask(ctx)
+	if status, _, _ := cli.Answer(err); status == http.StatusBadRequest { // a weir of an older version
+		v.query.History = 0
+		list, err = v.ask(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -130,6 +166,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case treeAnswer:
 		if s.failed = msg.err; msg.err == nil {
 			s.tree = *msg.tree
+			s.remember()
 		}
 	case *text:
 		if s.text != nil && s.text.title == msg.title { // the user waits for it
@@ -153,30 +190,37 @@ func (s *screen) addAnswer(a answer) {
 		}
 		s.tree = *a.tree
 	}
-	seen := make(map[string][]float64, len(a.list.Items))
+	s.remember()
+}
+
+// remember keeps the CPU of the items for the trend.
+func (s *screen) remember() {
+	seen := make(map[string]readings, len(s.list.Items))
 	for _, items := range [][]usage.Item{s.list.Items, s.tree.pods, s.tree.containers} {
 		for i := range items {
 			key := itemKey(&items[i])
-			if seen[key] != nil {
+			if _, known := seen[key]; known {
 				continue // the list has the pods, too
 			}
-			now := math.NaN()
-			if items[i].CPU != nil {
-				now = float64(items[i].CPU.Nanocores)
-			}
-			past := s.seen[key]
-			past = append(past, now)
-			seen[key] = past[max(0, len(past)-trendLength):]
+			seen[key] = s.seen[key].with(&items[i], s.asked)
 		}
 	}
 	s.seen = seen
 }
 
-// cpuHistory returns the sums of the CPU of items in the last answers. It is NaN where all were missing.
+// cpuHistory returns the sums of the CPU of items in their last readings.
 func (s *screen) cpuHistory(items []*usage.Item) []float64 {
+	all := make([][]float64, len(items))
+	for i, it := range items {
+		all[i] = s.seen[itemKey(it)].cpu
+	}
+	return sumHistories(all)
+}
+
+// sumHistories adds up the last values, those before them, and so on. A sum is NaN where all values are.
+func sumHistories(all [][]float64) []float64 {
 	var sums []float64
-	for _, it := range items {
-		past := s.seen[itemKey(it)]
+	for _, past := range all {
 		for len(sums) < len(past) {
 			sums = append([]float64{math.NaN()}, sums...)
 		}
@@ -194,7 +238,11 @@ func (s *screen) cpuHistory(items []*usage.Item) []float64 {
 
 // itemKey identifies an item among those of one resource.
 func itemKey(it *usage.Item) string {
-	return strings.Join([]string{string(it.Node), string(it.Namespace), string(it.Pod), it.Container, string(it.Cgroup)}, "\x00")
+	key := []string{string(it.Node), string(it.Namespace), string(it.Pod), it.Container, string(it.Cgroup)}
+	if it.Pods != nil {
+		key = append(key, it.Workload.Kind, it.Workload.Name)
+	}
+	return strings.Join(key, "\x00")
 }
 
 // press acts on a key.

@@ -51,9 +51,23 @@ func draw(t *testing.T, s *screen, d *datadriven.TestData) *screen {
 	switch d.Cmd {
 	case "screen":
 		s = newScreenOf(t, usage.Resource(d.CmdArgs[0].Key))
+		if d.HasArg("history") {
+			s.lister.(*testCluster).history, s.query.History, s.seen = []float64{20e6, 60e6, 40e6, 80e6}, trendLength, nil
+			update(t, s, s.request()())
+		}
 	case "press":
 		press(t, s, strings.Fields(d.Input)...)
-	case "answer":
+	case "answer": // a reading later
+		for _, items := range s.lister.(*testCluster).lists {
+			for i := range items {
+				if items[i].CPU != nil {
+					cpu := *items[i].CPU
+					cpu.Time = cpu.Time.Add(15 * time.Second)
+					items[i].CPU = &cpu
+				}
+			}
+		}
+		s.query.History = 0
 		update(t, s, s.request()())
 	case "fail":
 		update(t, s, answer{err: errors.New(d.Input), at: noon})

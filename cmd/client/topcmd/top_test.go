@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -29,6 +30,8 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 type testCluster struct {
 	lists map[usage.Resource][]usage.Item
 	asked usage.Query
+	// history is that of each item, for queries that want it.
+	history []float64
 }
 
 func (t *testCluster) List(_ context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
@@ -42,6 +45,9 @@ func (t *testCluster) List(_ context.Context, r usage.Resource, q usage.Query) (
 		byNamespace, _ := path.Match(q.Namespace, string(it.Namespace))
 		byNode, _ := path.Match(q.Node, string(it.Node))
 		if (q.Name == "" || byName) && (q.Namespace == "" || byNamespace) && (q.Node == "" || byNode) {
+			if q.History > 0 && it.CPU != nil {
+				it.CPUHistory = append(slices.Clone(t.history), float64(it.CPU.Nanocores))
+			}
 			list.Items = append(list.Items, it)
 		}
 	}
@@ -69,6 +75,7 @@ func newTestCluster() *testCluster {
 	lastKnown := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-2", Workload: usage.Workload{Kind: "Deployment", Name: "web"}}, 90_000_000, 300<<20)
 	lastKnown.CPU.LastKnown = true
 	lastKnown.Metrics = map[string]float64{"memory/limit": 400 << 20}
+	web.Reasons = []usage.GroupReason{{Group: "network", Reason: "NotApplicable", Message: "it has none of its own"}}
 	lastKnown.Reasons = []usage.GroupReason{{Group: "cpu", Reason: "NodeTimeout", Message: "the node did not answer in time"}}
 	young := usage.Item{Node: "n2", Namespace: "bank", Pod: "vault", Memory: &usage.MemoryUsage{WorkingSetBytes: 5 << 20, Time: noon},
 		Reasons: []usage.GroupReason{{Group: "cpu", Reason: "FirstSample", Message: "it was first seen too recently, and a rate needs two readings"}}}

@@ -28,7 +28,7 @@ func groupings(r usage.Resource) []grouping {
 	switch r {
 	case usage.Nodes:
 		return []grouping{noGroups, byNode}
-	case usage.Pods, usage.Containers:
+	case usage.Pods, usage.Containers, workloads:
 		return []grouping{noGroups, byWorkload, byNode}
 	default:
 		return []grouping{noGroups}
@@ -90,7 +90,10 @@ func (v *viewer) askTree(ctx context.Context, list *usage.List, containers bool)
 		pods.Name = v.query.Pod
 	case usage.Nodes:
 		pods = usage.Query{Node: cmp.Or(v.query.Name, v.query.Node), Metrics: []string{}}
+	case workloads:
+		pods.Name = ""
 	}
+	pods.History = v.query.History
 	items := &treeItems{pods: list.Items}
 	if v.resource != usage.Pods {
 		answer, err := v.lister.List(ctx, usage.Pods, pods)
@@ -112,6 +115,9 @@ func (v *viewer) askTree(ctx context.Context, list *usage.List, containers bool)
 			listed[list.Items[i].Node] = true
 		}
 		items.pods = slices.DeleteFunc(items.pods, func(pod usage.Item) bool { return !listed[pod.Node] })
+	}
+	if v.resource == workloads {
+		items.pods = slices.DeleteFunc(items.pods, func(pod usage.Item) bool { return !isNamed(workloadOf(&pod), v.query.Name) })
 	}
 	if containers {
 		q := pods
@@ -312,6 +318,8 @@ func (r *treeRow) subject() []string {
 		return []string{"container", namespace + "/" + string(r.Pod) + "/" + r.Container}
 	case r.Pod != "":
 		return []string{"pod", namespace + "/" + string(r.Pod)}
+	case r.Workload.Kind == "Pod":
+		return []string{"pod", namespace + "/" + r.Workload.Name}
 	case r.Workload.Name != "":
 		return []string{"workload", namespace + "/" + r.Workload.Kind + "/" + r.Workload.Name}
 	case r.Namespace != "":
@@ -325,17 +333,20 @@ func (r *treeRow) subject() []string {
 
 // podCount describes how many pods there are and, if some lack CPU or memory, how many have both.
 func podCount(pods []*usage.Item) string {
-	lack := len(incompleteOf(pods))
-	if lack == 0 {
-		return humanize.Number(len(pods))
-	}
-	return humanize.Number(len(pods)-lack) + " of " + humanize.Number(len(pods))
+	return countOf(len(pods)-len(incompleteOf(pods)), len(pods))
 }
 
-// incompleteOf returns the items that lack CPU or memory.
+func countOf(n, all int) string {
+	if n == all {
+		return humanize.Number(all)
+	}
+	return humanize.Number(n) + " of " + humanize.Number(all)
+}
+
+// incompleteOf returns the items that are incomplete.
 func incompleteOf(items []*usage.Item) (incomplete []*usage.Item) {
 	for _, it := range items {
-		if it.CPU == nil || it.Memory == nil {
+		if isIncomplete(it) {
 			incomplete = append(incomplete, it)
 		}
 	}
@@ -345,7 +356,9 @@ func incompleteOf(items []*usage.Item) (incomplete []*usage.Item) {
 // detail returns the lines that explain why numbers of a row are missing. A group has the reason of the
 // first of its pods that lacks a number. They take at most half of the screen.
 func (s *screen) detail(r *treeRow) []string {
-	text := reasonText(&r.Item)
+	it := r.Item
+	it.Reasons = mainReasons(it.Reasons)
+	text := reasonText(&it)
 	if pods := incompleteOf(r.pods); text == "" && len(pods) > 0 {
 		text = humanize.Count(len(pods), "pod") + fmt.Sprintf(" without a number. %s/%s: %s", pods[0].Namespace, pods[0].Pod, reasonText(pods[0]))
 	}

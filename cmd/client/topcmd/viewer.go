@@ -31,7 +31,7 @@ type viewer struct {
 func (v *viewer) ask(ctx context.Context) (*usage.List, error) {
 	ctx, cancel := context.WithTimeout(ctx, v.flags.timeout)
 	defer cancel()
-	list, err := v.lister.List(ctx, v.resource, v.query)
+	list, err := v.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -129,6 +129,8 @@ func withSum(list *usage.List) *usage.List {
 		sum.Container = name
 	case usage.Cgroups:
 		sum.Cgroup = name
+	case workloads:
+		sum.Workload.Name = name
 	}
 	if sum.Node == "" && oneNode(list.Items) {
 		sum.Node = list.Items[0].Node
@@ -139,19 +141,24 @@ func withSum(list *usage.List) *usage.List {
 }
 
 // addUsage adds the numbers of an item to a sum. A missing number adds nothing, and a sum of missing
-// numbers is missing.
+// numbers is missing. The time of a sum is that of its oldest number.
 func addUsage(sum, it *usage.Item) {
 	if it.CPU != nil {
 		if sum.CPU == nil {
 			sum.CPU = &usage.CPUUsage{}
 		}
 		sum.CPU.Nanocores += it.CPU.Nanocores
+		sum.CPU.Time = earlier(sum.CPU.Time, it.CPU.Time)
+		sum.CPU.WindowSeconds = max(sum.CPU.WindowSeconds, it.CPU.WindowSeconds)
+		sum.CPU.LastKnown = sum.CPU.LastKnown || it.CPU.LastKnown
 	}
 	if it.Memory != nil {
 		if sum.Memory == nil {
 			sum.Memory = &usage.MemoryUsage{}
 		}
 		sum.Memory.WorkingSetBytes += it.Memory.WorkingSetBytes
+		sum.Memory.Time = earlier(sum.Memory.Time, it.Memory.Time)
+		sum.Memory.LastKnown = sum.Memory.LastKnown || it.Memory.LastKnown
 	}
 }
 
@@ -173,14 +180,19 @@ func (v *viewer) nothing() string {
 	return s + "."
 }
 
-// incomplete counts the items that lack CPU or memory.
+// incomplete counts the items that are incomplete.
 func incomplete(items []usage.Item) (n int) {
 	for i := range items {
-		if items[i].CPU == nil || items[i].Memory == nil {
+		if isIncomplete(&items[i]) {
 			n++
 		}
 	}
 	return n
+}
+
+// isIncomplete reports whether an item, or a pod that it adds up, lacks CPU or memory.
+func isIncomplete(it *usage.Item) bool {
+	return it.CPU == nil || it.Memory == nil || it.Pods != nil && it.Pods.Measured < it.Pods.Total
 }
 
 // document writes the list for programs.
@@ -201,7 +213,10 @@ func (v *viewer) names(list *usage.List) error {
 	var out strings.Builder
 	for i := range list.Items {
 		it := &list.Items[i]
-		fmt.Fprintf(&out, "%s/%s\n", about[list.Resource].aliases[0], humanize.Printable(about[list.Resource].name(it)))
+		if list.Resource != workloads { // its names have a kind
+			out.WriteString(about[list.Resource].aliases[0] + "/")
+		}
+		out.WriteString(humanize.Printable(about[list.Resource].name(it)) + "\n")
 	}
 	if _, err := io.WriteString(v.out, out.String()); err != nil {
 		return fmt.Errorf("write names: %w", err)
