@@ -142,6 +142,10 @@ write_image = $(GO) run -C deploy/image . --name $(IMAGE) --binary "$(CURDIR)/$(
 image: build ## write a container image of bin/weir, without any registry: bin/weir-image.tar
 	$(call write_image,$(BIN)/weir,$(BIN)/weir-image.tar)
 
+.PHONY: push
+push: build ## push that image to your registry: make push IMAGE=REGISTRY/weir:TAG
+	$(call write_image,$(BIN)/weir,$(BIN)/weir-image.tar) --push
+
 # The files of a release: command/system/architecture.
 RELEASED := weir/linux/amd64 weir/linux/arm64 $(addprefix kubectl-weir/,linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64)
 

@@ -23,19 +23,21 @@ const ociLabels = "org.opencontainers.image."
 // Kubernetes does not know whether a name is root.
 const user = "65532:65532"
 
-// build returns the archive of the image and the digest of its manifest.
-//
-// The archive is one tar in two formats at once, as `docker save` writes it: an OCI image layout
-// (oci-layout, index.json, blobs/), which containerd reads, and Docker's older manifest.json, which
-// names the same blobs.
-func build(s spec) (archive []byte, digest v1.Hash, err error) {
+// image is an image of one layer.
+type image struct {
+	manifest, config, layer blob
+	spec                    spec
+}
+
+// build packs the program.
+func build(s spec) (*image, error) {
 	program, err := readProgram(s.binary)
 	if err != nil {
-		return nil, digest, err
+		return nil, err
 	}
 	content, err := packLayer(program.data, s.path, s.created)
 	if err != nil {
-		return nil, digest, err
+		return nil, err
 	}
 	layer := newBlob(types.OCILayer, compress(content))
 	config := newJSONBlob(types.OCIConfigJSON, v1.ConfigFile{
@@ -47,20 +49,29 @@ func build(s spec) (archive []byte, digest v1.Hash, err error) {
 	manifest := newJSONBlob(types.OCIManifestSchema1, v1.Manifest{
 		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: config.Descriptor, Layers: []v1.Descriptor{layer.Descriptor},
 	})
-	named := manifest.Descriptor
+	return &image{manifest, config, layer, s}, nil
+}
+
+// archive returns the archive of the image.
+//
+// It is one tar in two formats at once, as `docker save` writes it: an OCI image layout
+// (oci-layout, index.json, blobs/), which containerd reads, and Docker's older manifest.json, which
+// names the same blobs.
+func (i *image) archive() ([]byte, error) {
+	s := i.spec
+	named := i.manifest.Descriptor
 	named.Annotations = map[string]string{"io.containerd.image.name": s.fullName(), ociLabels + "ref.name": s.name.TagStr()}
 
-	archive, err = packTar(s.created,
+	return packTar(s.created,
 		entry{"blobs/", 0o755, nil},
 		entry{"blobs/sha256/", 0o755, nil},
-		entry{manifest.path(), 0o644, manifest.data},
-		entry{config.path(), 0o644, config.data},
-		entry{layer.path(), 0o644, layer.data},
+		entry{i.manifest.path(), 0o644, i.manifest.data},
+		entry{i.config.path(), 0o644, i.config.data},
+		entry{i.layer.path(), 0o644, i.layer.data},
 		entry{"oci-layout", 0o644, []byte(`{"imageLayoutVersion":"1.0.0"}`)},
 		entry{"index.json", 0o644, encode(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{named}})},
-		entry{"manifest.json", 0o644, encode(tarball.Manifest{{Config: config.path(), RepoTags: []string{s.shortName()}, Layers: []string{layer.path()}}})},
+		entry{"manifest.json", 0o644, encode(tarball.Manifest{{Config: i.config.path(), RepoTags: []string{s.shortName()}, Layers: []string{i.layer.path()}}})},
 	)
-	return archive, manifest.Digest, err
 }
 
 // labelsWith returns the given labels with the commit of the program's source, if it is known.

@@ -41,7 +41,7 @@ func write(t *testing.T, getenv func(string) string, args ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "image.tar")
 	var stderr bytes.Buffer
-	if err := run(append(args, "--out", out), getenv, io.Discard, &stderr); err != nil {
+	if err := run(t.Context(), append(args, "--out", out), getenv, io.Discard, &stderr); err != nil {
 		t.Fatalf("run %q: %v\n%s", args, err, &stderr)
 	}
 	return out
@@ -53,7 +53,7 @@ func TestDockerAndOCIReadTheSameImage(t *testing.T) {
 	hello := program(t, "amd64")
 	var stdout bytes.Buffer
 	out := filepath.Join(t.TempDir(), "image.tar")
-	err := run([]string{
+	err := run(t.Context(), []string{
 		"--name", "pause:3",
 		"--binary", hello + ":/usr/bin/weir", "--cmd", "server", "--cmd", "--help",
 		"--label", "title=weir", "--label", "example.com/a=b", "--out", out,
@@ -205,7 +205,7 @@ func TestMistakes(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.tar")
 	f := func(want string, args ...string) {
 		t.Helper()
-		err := run(args, noenv, io.Discard, io.Discard)
+		err := run(t.Context(), args, noenv, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q:\n got error %v\nwant one with %q", args, err, want)
 		}
@@ -227,7 +227,7 @@ func TestMistakes(t *testing.T) {
 	f("build it with GOOS=linux", "--name", "a:1", "--binary", text, "--out", out)
 	f("want KEY=VALUE", "--name", "a:1", "--binary", hello, "--label", "x", "--out", out)
 	f("not in /tmp", "--name", "a:1", "--binary", hello+":/tmp", "--out", out)
-	if err := run([]string{"--help"}, noenv, io.Discard, io.Discard); !errors.Is(err, flag.ErrHelp) {
+	if err := run(t.Context(), []string{"--help"}, noenv, io.Discard, io.Discard); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("--help: %v, want flag.ErrHelp", err)
 	}
 }

@@ -1,5 +1,5 @@
 // Command image writes an OCI image archive from a static program, without a registry, a daemon or
-// a base image. `docker load`, `podman load` and `ctr -n k8s.io images import` can read the
+// a base image, or pushes the image to a registry. `docker load`, `podman load` and `ctr -n k8s.io images import` can read the
 // archive.
 //
 // The image contains only the program and an empty /tmp: no shell, no passwd, no CA certificates. A
@@ -11,22 +11,27 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Getenv, os.Stdout, os.Stderr); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return
 		}
@@ -36,8 +41,11 @@ func main() {
 }
 
 const usage = `Usage: image --name NAME:TAG --binary FILE[:/PATH] --out FILE.tar [flags]
+       image --name NAME:TAG --binary FILE[:/PATH] --push [flags]
 
-Writes an image archive of a static program. Example, from the project's root:
+Writes an image archive of a static program, or pushes the image to the registry of
+its name, with the credentials of docker login or podman login. Example, from the
+project's root:
 
   go run -C deploy/image . --name weir.invalid/weir:dev \
       --binary "$PWD/bin/weir" --out "$PWD/bin/weir-image.tar"
@@ -47,20 +55,38 @@ Writes an image archive of a static program. Example, from the project's root:
 `
 
 // run is main with its environment as arguments.
-func run(args []string, getenv func(string) string, stdout, stderr io.Writer) error {
-	spec, out, err := parse(args, getenv, stderr)
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+	spec, to, err := parse(args, getenv, stderr)
 	if err != nil {
 		return err
 	}
-	archive, digest, err := build(spec)
+	image, err := build(spec)
 	if err != nil {
 		return err
 	}
-	if err := writeFile(out, archive); err != nil {
-		return fmt.Errorf("write image: %w", err)
+	if to.registry {
+		fmt.Fprintf(stderr, "pushing %s, %d MB\n", spec.shortName(), (image.layer.Size+999_999)/1_000_000)
+		if err := image.push(ctx); err != nil {
+			return fmt.Errorf("push %s: %w", spec.shortName(), err)
+		}
 	}
-	fmt.Fprintf(stdout, "%s@%s\n", spec.shortName(), digest)
+	if to.file != "" {
+		archive, err := image.archive()
+		if err != nil {
+			return err
+		}
+		if err := writeFile(to.file, archive); err != nil {
+			return fmt.Errorf("write image: %w", err)
+		}
+	}
+	fmt.Fprintf(stdout, "%s@%s\n", spec.shortName(), image.manifest.Digest)
 	return nil
+}
+
+// target is where an image goes.
+type target struct {
+	file     string // empty: no archive is written
+	registry bool   // that of the name
 }
 
 // writeFile writes to another file first, so that out is either complete or unchanged.
@@ -86,10 +112,9 @@ type spec struct {
 	created time.Time
 }
 
-// parse reads from the flags what to build and which file to write.
-func parse(args []string, getenv func(string) string, stderr io.Writer) (spec, string, error) {
-	s := spec{labels: map[string]string{}}
-	var out string
+// parse reads from the flags what to build and where to put it.
+func parse(args []string, getenv func(string) string, stderr io.Writer) (s spec, to target, err error) {
+	s.labels = map[string]string{}
 	f := flag.NewFlagSet("image", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.Usage = func() {
@@ -119,23 +144,25 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (spec, s
 		s.labels[key] = value
 		return nil
 	})
-	f.StringVar(&out, "out", "", "`FILE` to write")
+	f.StringVar(&to.file, "out", "", "`FILE` to write")
+	f.BoolVar(&to.registry, "push", false, "push the image to the registry of its name")
 	if err := f.Parse(args); err != nil {
-		return s, "", err
+		return s, to, err
 	}
 	switch {
 	case f.NArg() > 0:
-		return s, "", fmt.Errorf("unexpected argument %q: everything is a flag, see --help", f.Arg(0))
+		return s, to, fmt.Errorf("unexpected argument %q: everything is a flag, see --help", f.Arg(0))
 	case s.name == (name.Tag{}):
-		return s, "", errors.New("no name: give --name NAME:TAG")
+		return s, to, errors.New("no name: give --name NAME:TAG")
 	case s.binary == "":
-		return s, "", errors.New("nothing to put in: give --binary FILE")
-	case out == "":
-		return s, "", errors.New("nowhere to write: give --out FILE.tar")
+		return s, to, errors.New("nothing to put in: give --binary FILE")
+	case to == target{}:
+		return s, to, errors.New("nowhere to put it: give --out FILE.tar, or --push")
+	case to.registry && strings.HasSuffix(s.name.RegistryStr(), ".invalid"):
+		return s, to, fmt.Errorf("%s is no registry: name the image with yours, as make push IMAGE=REGISTRY/weir:TAG", s.name.RegistryStr())
 	}
-	created, err := epoch(getenv("SOURCE_DATE_EPOCH"))
-	s.created = created
-	return s, out, err
+	s.created, err = epoch(getenv("SOURCE_DATE_EPOCH"))
+	return s, to, err
 }
 
 // parseBinary reads FILE[:/PATH].
