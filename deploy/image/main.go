@@ -159,7 +159,7 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (s spec,
 	case to == target{}:
 		return s, to, errors.New("nowhere to put it: give --out FILE.tar, or --push")
 	case to.registry && strings.HasSuffix(s.name.RegistryStr(), ".invalid"):
-		return s, to, fmt.Errorf("%s is no registry: name the image with yours, as make push IMAGE=REGISTRY/weir:TAG", s.name.RegistryStr())
+		return s, to, fmt.Errorf("%s cannot be a registry: name the image with yours, as make push IMAGE=REGISTRY/weir:TAG", s.name.RegistryStr())
 	}
 	s.created, err = epoch(getenv("SOURCE_DATE_EPOCH"))
 	return s, to, err

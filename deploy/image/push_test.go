@@ -59,7 +59,7 @@ func TestPushFails(t *testing.T) {
 	hello := program(t, "amd64")
 	for tag, want := range map[string]string{
 		strings.TrimPrefix(server.URL, "http://") + "/weir:v1": "read only",
-		"weir.invalid/weir:dev":                                "weir.invalid is no registry: name the image with yours, as make push IMAGE=REGISTRY/weir:TAG",
+		"weir.invalid/weir:dev":                                "weir.invalid cannot be a registry: name the image with yours, as make push IMAGE=REGISTRY/weir:TAG",
 	} {
 		err := run(t.Context(), []string{"--name", tag, "--binary", hello, "--push"}, noenv, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
