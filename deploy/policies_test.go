@@ -25,7 +25,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/eviction/nodeconditions"
 )
 
 // The API server's own admission plugin evaluates the installed policies for requests of agents, so
@@ -86,11 +88,12 @@ func startPolicies(t *testing.T) *policies {
 		nodes := p.judge(t, request{verb: admission.Delete, old: node("n2")}, agentOn("n1"))
 		requests := p.judge(t, request{verb: admission.Delete, old: evictionRequest("web", "u1", "acme.io/drain")}, agentOn("n1"))
 		leases := p.judge(t, request{verb: admission.Delete, old: lease("n2")}, agentOn("n1"))
-		if pods != "" && nodes != "" && requests != "" && leases != "" {
+		events := p.judge(t, request{verb: admission.Create, is: event("n2", nil)}, agentOn("n1"))
+		if pods != "" && nodes != "" && requests != "" && leases != "" && events != "" {
 			return p
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("policies are not in force after 20s: pods %q, nodes %q, requests %q, leases %q", pods, nodes, requests, leases)
+			t.Fatalf("policies are not in force after 20s: pods %q, nodes %q, requests %q, leases %q, events %q", pods, nodes, requests, leases, events)
 		}
 	}
 }
@@ -141,6 +144,8 @@ func (p *policies) judge(t *testing.T, r request, by user.Info) string {
 		kind, resource = lifecycle.SchemeGroupVersion.WithKind("EvictionRequest"), lifecycle.SchemeGroupVersion.WithResource("evictionrequests")
 	case *coordinationv1.Lease:
 		kind, resource = coordinationv1.SchemeGroupVersion.WithKind("Lease"), coordinationv1.SchemeGroupVersion.WithResource("leases")
+	case *corev1.Event:
+		kind, resource = corev1.SchemeGroupVersion.WithKind("Event"), corev1.SchemeGroupVersion.WithResource("events")
 	case *lifecycle.Eviction:
 		kind, resource = lifecycle.SchemeGroupVersion.WithKind("Eviction"), lifecycle.SchemeGroupVersion.WithResource("evictions")
 	}
@@ -434,6 +439,78 @@ func TestLeasePolicy(t *testing.T) {
 		{"creates one by a token of no node", agentOn(""), request{verb: admission.Create, is: lease("")}, noNode},
 		{"is weir's server", &user.DefaultInfo{Name: "system:serviceaccount:weir-system:weir"}, request{verb: admission.Update, old: other, is: other}, ""},
 	} {
+		t.Run(test.what, func(t *testing.T) {
+			if got := p.judge(t, test.request, test.by); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// event returns an Event of the agent of a node, as client-go's recorder writes it.
+func event(node string, change func(*corev1.Event)) *corev1.Event {
+	e := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "shop", Name: "web.1"},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: "shop", Name: "web", UID: "u1"},
+		Reason:         eviction.Reason, Type: corev1.EventTypeWarning, Message: "the node was low on memory",
+		Source: corev1.EventSource{Component: "weir-agent", Host: node}, ReportingController: "weir-agent", ReportingInstance: node,
+	}
+	if change != nil {
+		change(e)
+	}
+	return e
+}
+
+func TestEventPolicy(t *testing.T) {
+	p := startPolicies(t)
+	const (
+		noNode   = "this token does not say on which node its agent runs"
+		notOwn   = "an agent changes no Events but its own, and not what they are about"
+		from     = "an agent's Events say that they are from weir-agent and its node"
+		notAbout = "an agent's Events are about evictions of pods and the contention of its own node"
+	)
+	creates := func(change func(*corev1.Event)) request {
+		return request{verb: admission.Create, is: event("n1", change)}
+	}
+	patches := func(old *corev1.Event, change func(*corev1.Event)) request {
+		return request{verb: admission.Update, old: old, is: event("n1", change)}
+	}
+	about := func(kind, name, reason string) func(*corev1.Event) {
+		return func(e *corev1.Event) {
+			e.InvolvedObject, e.Reason = corev1.ObjectReference{Kind: kind, Name: name}, reason
+		}
+	}
+	again := func(e *corev1.Event) { e.Count = 2 }
+	kubelets := event("n1", func(e *corev1.Event) { e.Source.Component, e.ReportingController = "kubelet", "kubelet" })
+	type test struct {
+		what string
+		by   user.Info
+		request
+		want string
+	}
+	tests := []test{
+		{"repeats its own", agentOn("n1"), patches(event("n1", nil), again), ""},
+		{"writes about its node", agentOn("n1"), creates(about("Node", "n1", nodeconditions.ReasonContention)), ""},
+		{"writes about another node", agentOn("n1"), creates(about("Node", "n2", nodeconditions.ReasonContention)), notAbout},
+		{"writes about a Secret", agentOn("n1"), creates(about("Secret", "web", eviction.Reason)), notAbout},
+		{"writes another reason", agentOn("n1"), creates(about("Pod", "web", "FailedScheduling")), notAbout},
+		{"writes as the kubelet", agentOn("n1"), creates(func(e *corev1.Event) { e.Source.Component = "kubelet" }), from},
+		{"reports as the kubelet", agentOn("n1"), creates(func(e *corev1.Event) { e.ReportingController = "kubelet" }), from},
+		{"writes as another agent", agentOn("n2"), creates(nil), from},
+		{"writes without a source", agentOn("n1"), creates(func(e *corev1.Event) { e.Source = corev1.EventSource{} }), from},
+		{"changes another agent's", agentOn("n1"), patches(event("n2", nil), again), notOwn},
+		{"changes the kubelet's", agentOn("n1"), patches(kubelets, again), notOwn},
+		{"changes what it is about", agentOn("n1"), patches(event("n1", nil), about("Pod", "other", eviction.Reason)), notOwn},
+		{"deletes its own", agentOn("n1"), request{verb: admission.Delete, old: event("n1", nil)}, notOwn},
+		{"writes by a token of no node", agentOn(""), request{verb: admission.Create, is: event("", nil)}, noNode},
+		{"is the kubelet", &user.DefaultInfo{Name: "system:node:n1"}, request{verb: admission.Create, is: kubelets}, ""},
+	}
+	for _, reason := range []string{
+		eviction.Reason, execute.ReasonObserved, execute.ReasonBlocked, execute.ReasonRefused, execute.ReasonFailed, execute.ReasonStopped,
+	} {
+		tests = append(tests, test{"writes " + reason, agentOn("n1"), creates(func(e *corev1.Event) { e.Reason = reason }), ""})
+	}
+	for _, test := range append(tests, test{"writes that it falls", agentOn("n1"), creates(about("Node", "n1", nodeconditions.ReasonFalling)), ""}) {
 		t.Run(test.what, func(t *testing.T) {
 			if got := p.judge(t, test.request, test.by); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)

@@ -19,7 +19,10 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
 
 	"github.com/weir-metrics/weir/test/cluster/harness"
 )
@@ -52,6 +55,7 @@ func TestManyNodesAtOnce(t *testing.T) {
 		must(t, err)
 	}
 
+	writeEvents(t, ctx, kube, config)
 	for _, test := range []struct {
 		mode Mode
 		most int // nodes that may evict
@@ -68,14 +72,9 @@ func TestManyNodesAtOnce(t *testing.T) {
 				Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "shop", Image: "weir.test/shop"}}},
 			}, metav1.CreateOptions{})
 			must(t, err)
-			as := rest.CopyConfig(config)
-			as.Impersonate = rest.ImpersonationConfig{
-				UserName: agentUser, Groups: []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + agentsNamespace},
-				Extra: map[string][]string{"authentication.kubernetes.io/node-name": {node}},
-			}
 			// No kubelet removes the pods.
 			x, err := New(Options{
-				Mode: test.mode, Client: clientOf(t, as), Node: node, Self: types.UID("weir-" + node), Namespace: agentsNamespace,
+				Mode: test.mode, Client: clientOf(t, agentConfig(config, node)), Node: node, Self: types.UID("weir-" + node), Namespace: agentsNamespace,
 				CleanupTimeout: time.Millisecond, MinGap: time.Millisecond,
 			})
 			must(t, err)
@@ -122,6 +121,48 @@ func TestManyNodesAtOnce(t *testing.T) {
 			t.Errorf("mode %s: %d of %d pods were evicted, want at most %d", test.mode, gone, nodes, test.most)
 		}
 		must(t, kube.CoordinationV1().Leases(agentsNamespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+	}
+}
+
+// agentConfig returns the configuration of a client with the identity of a node's agent.
+func agentConfig(config *rest.Config, node string) *rest.Config {
+	as := rest.CopyConfig(config)
+	as.Impersonate = rest.ImpersonationConfig{
+		UserName: agentUser, Groups: []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + agentsNamespace},
+		Extra: map[string][]string{"authentication.kubernetes.io/node-name": {node}},
+	}
+	return as
+}
+
+// writeEvents records Events as agents do, and then others with the token of one agent.
+func writeEvents(t *testing.T, ctx context.Context, kube *kubernetes.Clientset, config *rest.Config) {
+	t.Helper()
+	stolen := clientOf(t, agentConfig(config, "n0"))
+	forged := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Name: "forged"},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web"},
+		Reason:         "FailedScheduling", Type: corev1.EventTypeWarning, Source: corev1.EventSource{Component: "default-scheduler"},
+	}
+	must(t, wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, err := stolen.CoreV1().Events("default").Create(ctx, forged, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil && strings.Contains(err.Error(), "an agent's Events say that they are from weir-agent and its node"), nil
+	}))
+	broadcaster := record.NewBroadcaster()
+	defer broadcaster.Shutdown()
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: stolen.CoreV1().Events("")})
+	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "weir-agent", Host: "n0"})
+	for range 2 { // the second is a patch
+		recorder.Event(&forged.InvolvedObject, corev1.EventTypeWarning, ReasonObserved, "would evict it")
+	}
+	must(t, wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		list, err := kube.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + ReasonObserved})
+		return err == nil && len(list.Items) == 1 && list.Items[0].Count == 2, err
+	}))
+	list, err := kube.CoreV1().Events("default").List(ctx, metav1.ListOptions{})
+	must(t, err)
+	_, err = clientOf(t, agentConfig(config, "n1")).CoreV1().Events("default").Patch(ctx, list.Items[0].Name, types.MergePatchType, []byte(`{"message":"all is well"}`), metav1.PatchOptions{})
+	if err == nil || !strings.Contains(err.Error(), "an agent changes no Events but its own") {
+		t.Errorf("the agent of n1 patches an Event of n0's: %v, want that the policy refuses it", err)
 	}
 }
 
