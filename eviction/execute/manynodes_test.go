@@ -106,7 +106,7 @@ func TestManyNodesAtOnce(t *testing.T) {
 					slowest = max(slowest, agents[i].pace.done[0].Sub(began))
 				}
 			}
-			emptyLeases(t, agents[0].opts.Client)
+			emptyLeases(t, agents[0].opts.Client, test.most-1)
 			t.Logf("mode %s, round %d: %v; the last pod was evicted after %v", test.mode, round+1, results, slowest)
 		}
 		pods, err := kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
@@ -167,7 +167,8 @@ func writeEvents(t *testing.T, ctx context.Context, kube *kubernetes.Clientset, 
 }
 
 // emptyLeases tries to write and delete the Leases of all nodes with the token of one agent, whose node is n0.
-func emptyLeases(t *testing.T, stolen kubernetes.Interface) {
+// At least so many must be there.
+func emptyLeases(t *testing.T, stolen kubernetes.Interface, least int) {
 	t.Helper()
 	leases := stolen.CoordinationV1().Leases(agentsNamespace)
 	list, err := leases.List(t.Context(), metav1.ListOptions{})
@@ -192,8 +193,8 @@ func emptyLeases(t *testing.T, stolen kubernetes.Interface) {
 	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: LeasePrefix + "made-up", Labels: map[string]string{leaseLabel: ""}}}
 	_, err = leases.Create(t.Context(), l, metav1.CreateOptions{})
 	refused("create "+l.Name, err)
-	if others == 0 {
-		t.Errorf("no Lease of another node among %d", len(list.Items))
+	if others < least {
+		t.Errorf("%d Leases of other nodes, want at least %d", others, least)
 	}
 }
 
