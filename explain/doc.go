@@ -13,7 +13,7 @@
 // describes what happens next and what to do. finding.go answers in full for a group of a pod or
 // container (file.go collects what is known of it), node.go for a node; evidence.go lists the
 // evidence of an answer, duplicates.go the duplicates that were rejected; answers.go combines
-// findings. report.go and cause.go group what is missing; reported.go does so on a machine without
+// findings. report.go and cause.go group what is missing, risk.go has what may soon be; reported.go does so on a machine without
 // a cluster. types.go has the types of the answers.
 //
 // Readers who may see only one namespace get answers too. Errors contain addresses, so only the

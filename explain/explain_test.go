@@ -75,7 +75,8 @@ func (fx *fixture) run(d *datadriven.TestData) (string, error) {
 		if s := r.text("source"); s != "" {
 			b.Source = s
 		}
-		for key, to := range map[string]*time.Duration{"interval": &b.Interval, "clock": &b.Resolution} {
+		var took time.Duration
+		for key, to := range map[string]*time.Duration{"interval": &b.Interval, "clock": &b.Resolution, "took": &took} {
 			if v := r.text(key); v != "" {
 				var err error
 				*to, err = time.ParseDuration(v)
@@ -94,6 +95,7 @@ func (fx *fixture) run(d *datadriven.TestData) (string, error) {
 		if err := r.done(); err != nil {
 			return "", err
 		}
+		fx.source(b.Source, b.Node).Took = took
 		return "", fx.observe(b, transcript.Lines(d.Input))
 	case "source":
 		s := fx.source("kubelet:resource", metric.NodeName(subject))
@@ -360,6 +362,9 @@ func finding(out *strings.Builder, f *explain.Finding, indent string) {
 
 func report(out *strings.Builder, r *explain.MissingReport) {
 	fmt.Fprintf(out, "%s\nnodes %+v, pods %+v\n", r.Summary, r.Nodes, r.Pods)
+	if text := r.RiskText(); text != "" {
+		fmt.Fprintf(out, "%s\n", text)
+	}
 	for i, c := range slices.Concat(r.Causes, r.Partial, r.Idle) {
 		if i == len(r.Causes) {
 			fmt.Fprintln(out, "not missing:")

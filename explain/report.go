@@ -85,6 +85,7 @@ type reporter struct {
 	pods    Tally
 	cgroups Tally
 	causes  map[causeKey]*cause
+	risks   []Risk
 }
 
 func newReporter(s *Survey) *reporter {
@@ -97,6 +98,9 @@ func (r *reporter) node(name metric.NodeName, outcome Outcome) {
 	if c := r.cause(&outcome, name, metric.Node); c != nil {
 		c.Nodes++
 		c.names = append(c.names, named{node: name})
+	}
+	if risk, ok := r.s.explainer.risk(name, r.s.reading(name)); ok && outcome.Served {
+		r.risks = append(r.risks, risk)
 	}
 }
 
@@ -172,6 +176,8 @@ func (r *reporter) report(subject string) MissingReport {
 		}
 	}
 	report.Summary = r.summary(subject)
+	sortRisks(r.risks)
+	report.AtRisk, report.NodesAtRisk = r.risks[:min(len(r.risks), maxNames)], len(r.risks)
 	return report
 }
 

@@ -155,6 +155,10 @@ type MissingReport struct {
 	// Idle are the reasons why some pods have nothing to measure, in the same order. Autoscalers
 	// may still wait for these pods. Pods that have finished are only counted.
 	Idle []MissingCause `json:"idle,omitempty"`
+	// AtRisk are nodes that have numbers and may soon have none, or wrong ones, the most urgent first, and
+	// NodesAtRisk is how many there are. Only for a cluster.
+	AtRisk      []Risk `json:"atRisk,omitempty"`
+	NodesAtRisk int    `json:"nodesAtRisk,omitempty"`
 }
 
 // Tally counts the entities that should have CPU and memory, and those that have them.

@@ -147,7 +147,7 @@ type autoscalerPod struct {
 	Name, Href, Class, Why string
 	Tone                   tone
 	At                     shownTime
-	// Others are further pods of which the row says the same, and OthersCount is how many there are.
+	// Others are further pods that the row is about, and OthersCount is how many there are.
 	Others      []anchor
 	OthersCount int
 }
@@ -268,13 +268,13 @@ func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.Me
 type groupKey struct{ class, reason, request string }
 
 // add adds a pod to the row of others.
-func (r *autoscalerPod) add(pod anchor, at shownTime) {
-	r.OthersCount++
-	if len(r.Others) < maxNames {
-		r.Others = append(r.Others, pod)
+func (a *autoscalerPod) add(pod anchor, at shownTime) {
+	a.OthersCount++
+	if len(a.Others) < maxNames {
+		a.Others = append(a.Others, pod)
 	}
-	if at.Full > r.At.Full {
-		r.At = at
+	if at.Full > a.At.Full {
+		a.At = at
 	}
 }
 

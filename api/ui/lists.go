@@ -49,13 +49,13 @@ func (p *page) nodes() []listItem {
 		get(s.Entity.Node).sample = s
 	}
 	failing := map[metric.NodeName]bool{}
-	clocks := map[metric.NodeName]string{}
+	clocks, slow := map[metric.NodeName]string{}, map[metric.NodeName]string{}
 	for i := range p.Sources {
 		if s := &p.Sources[i]; s.Node != "" {
 			get(s.Node)
 			failing[s.Node] = failing[s.Node] || s.Err != nil
 			read := explain.NewRead(s)
-			clocks[s.Node] = cmp.Or(clocks[s.Node], read.ClockText())
+			clocks[s.Node], slow[s.Node] = cmp.Or(clocks[s.Node], read.ClockText()), cmp.Or(slow[s.Node], s.SlowText())
 		}
 	}
 	for name, it := range all {
@@ -71,7 +71,9 @@ func (p *page) nodes() []listItem {
 		case failing[name] && it.rank == measured:
 			it.rank = doubtful // its numbers are the last known values
 		case clocks[name] != "" && it.rank == measured:
-			it.rank, it.clock = doubtful, clocks[name]
+			it.rank, it.risk, it.atRisk = doubtful, clockDiffers, clocks[name]
+		case slow[name] != "" && it.rank == measured:
+			it.rank, it.risk, it.atRisk = doubtful, slowNode, slow[name]
 		}
 		p.allNodes = append(p.allNodes, *it)
 	}

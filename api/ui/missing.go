@@ -51,6 +51,27 @@ func (p *page) missingReport(r *explain.MissingReport, most int) missingReport {
 	return drawn
 }
 
+// nodesAtRisk are nodes whose numbers may soon be missing or wrong. More is how many of them have no line.
+type nodesAtRisk struct {
+	Nodes []nodeAtRisk
+	More  int
+}
+
+// nodeAtRisk is a node with why it is at risk.
+type nodeAtRisk struct {
+	Node    anchor
+	Message string
+}
+
+// atRisk returns the nodes at risk, at most most of them.
+func (p *page) atRisk(r *explain.MissingReport, most int) (all nodesAtRisk) {
+	for i := range r.AtRisk[:min(len(r.AtRisk), most)] {
+		all.Nodes = append(all.Nodes, nodeAtRisk{p.nodeAnchor(r.AtRisk[i].Node), r.AtRisk[i].Message})
+	}
+	all.More = r.NodesAtRisk - len(all.Nodes)
+	return all
+}
+
 // causes returns the first causes of a list; nil if there are none.
 func (p *page) causes(all []explain.MissingCause) *missingReport {
 	if len(all) == 0 {

@@ -15,6 +15,7 @@ import (
 type reportBody struct {
 	Report missingReport
 	Cards  []card
+	AtRisk nodesAtRisk
 	Charts *charts
 	Tables []table
 	Alone  bool // the page has only this report
@@ -43,7 +44,7 @@ func (p *page) overview() {
 		excluded = []string{"without " + humanize.Count(n, "node")}
 	}
 	p.show("Overview", "report", &reportBody{
-		Report: p.missingReport(&missing, 5), Full: p.linkTo(query{view: allMissing}),
+		Report: p.missingReport(&missing, 5), Full: p.linkTo(query{view: allMissing}), AtRisk: p.atRisk(&missing, 3),
 		Cards: []card{
 			tallyCard("Nodes", missing.Nodes, p.linkTo(query{view: allNodes})), tallyCard("Pods", missing.Pods, p.linkTo(query{view: allPods})), p.sourceCard(),
 			{Name: "CPU of nodes", resourceUse: p.clusterUse(&resources.cpu), Notes: excluded},
@@ -92,7 +93,7 @@ func tallyCard(name string, t explain.Tally, href string) card {
 func (p *page) missing() {
 	r := p.Missing()
 	cards := []card{tallyCard("Nodes", r.Nodes, p.linkTo(query{view: allNodes})), tallyCard("Pods", r.Pods, p.linkTo(query{view: allPods}))}
-	p.show("What is missing, and why", "report", &reportBody{Report: p.missingReport(&r, page100), Cards: cards, Alone: true})
+	p.show("What is missing, and why", "report", &reportBody{Report: p.missingReport(&r, page100), Cards: cards, Alone: true, AtRisk: p.atRisk(&r, len(r.AtRisk))})
 }
 
 func (p *page) namespace() error {

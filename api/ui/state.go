@@ -34,6 +34,9 @@ var fine = state{"", good}
 // clockDiffers is the state of a node that answers and has the wrong time.
 var clockDiffers = state{"wrong clock", warn}
 
+// slowNode is the state of a node that takes long to answer.
+var slowNode = state{"slow", warn}
+
 // causeState returns the state for a reason and its severity.
 func causeState(reason, severity string) state {
 	if s, waits := waitingState(reason, severity); waits {
@@ -115,11 +118,14 @@ func (p *page) nodeState(it *listItem) (state, string) {
 			if p.isExcluded(it.entity.Node) {
 				s = state{"excluded", quiet}
 			}
+			if risk, ok := p.Risk(it.entity.Node); ok && f.Served && !risk.Until.IsZero() {
+				return s, risk.Message
+			}
 			return s, findingText(f)
 		}
 	}
-	if it.clock != "" {
-		return clockDiffers, it.clock
+	if it.atRisk != "" {
+		return it.risk, it.atRisk
 	}
 	return rankState(it.rank), ""
 }

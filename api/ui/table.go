@@ -154,7 +154,8 @@ type listItem struct {
 	workload    cluster.Owner  // only of a workload; entity has its namespace
 	rank        rank
 	tone        tone    // of a missing number; only known if the list is sorted by what is worst
-	clock       string  // by how much the clock of a node that is measured differs from weir's
+	risk        state   // of a node that is measured and at risk
+	atRisk      string  // why it is
 	cpu, memory float64 // negative if there is no number
 	pods        int     // how many it has; only known if the list is sorted by it
 	cpuShare    float64 // of what the row shows; negative if unknown

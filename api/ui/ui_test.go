@@ -73,6 +73,41 @@ func TestOneUnitOfCPU(t *testing.T) {
 	}
 }
 
+// A slow node and one whose numbers are about to be withdrawn are marked in the list of nodes and on the
+// overview.
+func TestNodesAtRisk(t *testing.T) {
+	w := samplecluster.New(t)
+	slow, gone := w.Node("slow", 4, 16).Itself(1, 4), w.Node("gone", 4, 16).Itself(1, 4)
+	slow.Took = 7 * time.Second
+	gone.Fails = func(at time.Time) error {
+		if at.Before(samplecluster.Noon.Add(-30 * time.Second)) {
+			return nil
+		}
+		return &metric.ReadError{Reason: metric.NodeTimeout, Err: errors.New("deadline")}
+	}
+	w.Knows(cluster.FactsChange{Nodes: []*cluster.Node{slow.Facts(true), gone.Facts(true), w.Node("fine", 4, 16).Itself(1, 4).Facts(true)}})
+	h := page(w.Run())
+	for query, want := range map[string][]string{
+		"":         {"at risk [gone](?node=gone) : no new reading for ", "(NodeTimeout), its numbers are withdrawn in ", "; [slow](?node=slow) : the last read took 7s"},
+		"?missing": {"at risk [gone](?node=gone) : no new reading for "},
+		"?nodes":   {"| [gone](?node=gone) | stale |", "| no new reading for ", "| [slow](?node=slow) | slow |", "| the last read took 7s"},
+	} {
+		_, _, body := get(t, h, query)
+		got, err := text(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%q: the page does not have %q:\n%s", query, want, got)
+			}
+		}
+		if strings.Contains(got, "[fine](?node=fine) :") {
+			t.Errorf("%q: node fine is at risk, want only slow and gone:\n%s", query, got)
+		}
+	}
+}
+
 // TestViews compares the text of each view with testdata: for a cluster with failures, one without,
 // a machine without a cluster, and before the first read.
 func TestViews(t *testing.T) {

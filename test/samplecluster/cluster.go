@@ -45,6 +45,7 @@ type Node struct {
 	batch    metric.Batch
 	reports  []*report
 	Fails    func(at time.Time) error // nil for a node that never fails
+	Took     time.Duration            // how long its reads take
 	leftOut  error
 	status   explain.SourceState
 	exhausts bool
@@ -151,7 +152,7 @@ func (w *Cluster) read(n *Node, at time.Time) {
 	b.Began, b.Ended = at.Add(-20*time.Millisecond), at
 	n.status.Name, n.status.Node, n.status.Interval = n.source, n.name, n.interval
 	n.status.LastRead, n.status.Due, n.status.Err = at, at.Add(n.interval), nil
-	n.status.Took, n.status.Bytes = 20*time.Millisecond, 0
+	n.status.Took, n.status.Bytes = max(n.Took, 20*time.Millisecond), 0
 	switch {
 	case n.leftOut != nil:
 		b.Err, n.status.Unread = n.leftOut, n.leftOut

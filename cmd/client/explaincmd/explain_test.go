@@ -224,7 +224,8 @@ func newTestCluster() *testCluster {
 		},
 		reports: map[metric.Namespace]*explain.MissingReport{
 			"": {At: noon, Summary: "1 of 2 nodes and 17 of 30 pods have CPU and memory.",
-				Nodes: explain.Tally{Expected: 2, Served: 1}, Pods: explain.Tally{Expected: 30, Served: 17}, Causes: causes},
+				Nodes: explain.Tally{Expected: 2, Served: 1}, Pods: explain.Tally{Expected: 30, Served: 17}, Causes: causes, NodesAtRisk: 1,
+				AtRisk: []explain.Risk{{Node: "n1", Message: "no new reading for 45s (NodeTimeout), its numbers are withdrawn in 15s", Until: noon.Add(15 * time.Second)}}},
 			"shop": {Namespace: "shop", At: noon, Summary: "1 of 2 pods have CPU and memory.", Pods: explain.Tally{Expected: 2, Served: 1}, Causes: causes[1:]},
 			"calm": {Namespace: "calm", At: noon, Summary: "3 of 3 pods have CPU and memory.", Pods: explain.Tally{Expected: 3, Served: 3}, Causes: []explain.MissingCause{}},
 			"storm": {Namespace: "storm", At: noon, Summary: "0 of 40 pods have CPU and memory.", Pods: explain.Tally{Expected: 40}, Causes: []explain.MissingCause{

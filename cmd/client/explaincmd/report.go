@@ -18,6 +18,9 @@ func writeReport(p *page, r *explain.MissingReport) {
 		answer = "Nothing is missing. " + answer
 	}
 	p.line(0, "", humanize.Bold, answer)
+	if text := r.RiskText(); text != "" {
+		p.line(0, "", humanize.Amber, text)
+	}
 	advised := map[string]bool{}
 	all := slices.Concat(r.Causes, r.Partial, r.Idle)
 	for i := range all {
