@@ -236,6 +236,7 @@ func TestChartRefusesMistakes(t *testing.T) {
 	f("tls.type=own", "tls/type")
 	f("image.digest=latest", "digest")
 	f("externalMetrics.enabled=true", "externalMetrics.rules")
+	f("serviceAccount.create=false", "serviceAccount.name")
 }
 
 // TestChartTakesOverMetricsServer upgrades a release of metrics-server's chart, with its own
@@ -414,7 +415,7 @@ func TestChartValues(t *testing.T) {
 	}
 	pod("imagePullSecrets[0].name=key", func(p corev1.PodSpec) bool { return p.ImagePullSecrets[0].Name == "key" })
 	pod("serviceAccount.name=own", func(p corev1.PodSpec) bool { return p.ServiceAccountName == "own" })
-	pod("serviceAccount.create=false", func(p corev1.PodSpec) bool { return p.ServiceAccountName == "default" })
+	pod("serviceAccount.create=false,serviceAccount.name=own", func(p corev1.PodSpec) bool { return p.ServiceAccountName == "own" })
 	pod("podSecurityContext.fsGroup=7", func(p corev1.PodSpec) bool { return *p.SecurityContext.FSGroup == 7 && *p.SecurityContext.RunAsNonRoot })
 	pod("hostUsers=false", func(p corev1.PodSpec) bool { return p.HostUsers != nil && !*p.HostUsers })
 	pod("hostNetwork.enabled=true", func(p corev1.PodSpec) bool { return p.HostNetwork })

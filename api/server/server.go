@@ -69,6 +69,7 @@ type Server struct {
 	log       logr.Logger
 	generic   *genericapiserver.GenericAPIServer
 	listener  *trackingListener
+	serving   dynamiccertificates.CertKeyContentProvider
 	routes    *routeTable
 	announced map[string]bool
 	streams   map[string]bool // the paths of Stream
@@ -93,7 +94,7 @@ func New(o *Options, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.listener = ln
+	s.listener, s.serving = ln, g.SecureServing.Cert
 	if err := s.build(g, c); err != nil {
 		_ = ln.Close() // nothing was accepted yet
 		return nil, err
@@ -179,6 +180,16 @@ func (s *Server) Generic() *genericapiserver.GenericAPIServer { return s.generic
 
 // Address returns the HOST:PORT that the server listens on.
 func (s *Server) Address() string { return s.listener.Addr().String() }
+
+// CertificateExpiry returns when the certificate that is served now ends. Files are read again when
+// they change.
+func (s *Server) CertificateExpiry() (time.Time, error) {
+	pair, err := tls.X509KeyPair(s.serving.CurrentCertKeyContent())
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read the serving certificate: %w", err)
+	}
+	return pair.Leaf.NotAfter, nil
+}
 
 // Close closes the port of a Server that will not run. It does not end the library's watches of the
 // cluster.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -57,6 +59,16 @@ func (w *weirProcess) openSecureServer(ctx context.Context, h *feature.Host) err
 		url = local + " (all addresses)"
 	}
 	w.served.urls = append(w.served.urls, url)
+	promauto.With(h.Registry).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "weir_serving_certificate_expiry_timestamp_seconds",
+		Help: "When the certificate that weir serves with ends; 0 if it cannot be read.",
+	}, func() float64 {
+		expiry, err := secured.CertificateExpiry()
+		if err != nil {
+			return 0
+		}
+		return float64(expiry.Unix())
+	})
 	h.Add(feature.Part{Name: "secured server", Run: secured.Run, Close: secured.Close, Ends: feature.EndsFirst})
 	for i := range w.served.apis {
 		if err := w.served.apis[i].serveSecurely(w, secured); err != nil {

@@ -25,7 +25,10 @@ component is written once.
 {{- end }}
 
 {{- define "weir.serviceAccount" -}}
-{{- .Values.serviceAccount.name | default (ternary (include "weir.fullname" .) "default" .Values.serviceAccount.create) }}
+{{- if .Values.serviceAccount.name }}{{ .Values.serviceAccount.name }}
+{{- else if .Values.serviceAccount.create }}{{ include "weir.fullname" . }}
+{{- else }}{{ fail "serviceAccount.create=false needs serviceAccount.name: the account default would give weir's rights to every pod of the namespace" }}
+{{- end }}
 {{- end }}
 
 {{/*
@@ -237,17 +240,20 @@ have templates of their own, and rights if there shall be none.
 
 {{/*
 certificate: the certificate of tls.type helm with its key, in base64: that of the Secret if there
-is one, or else a new one, which is the same for all templates.
+is one, and two thirds of its time have not passed, or else a new one, which is the same for all
+templates. The Secret has the time, in seconds since 1970, as an annotation.
 */}}
 {{- define "weir.certificate" -}}
 {{- $made := get .Values.tls "made" }}
 {{- if not $made }}
 {{- $secret := lookup "v1" "Secret" (include "weir.namespace" .) (include "weir.secret" .) }}
-{{- if and $secret .Values.tls.helm.lookup }}
-{{- $made = dict "crt" (index $secret.data "tls.crt") "key" (index $secret.data "tls.key") }}
+{{- $renewAt := dig "metadata" "annotations" "weir.dev/renew-at" "" ($secret | default dict) }}
+{{- if and $secret .Values.tls.helm.lookup (gt (int64 $renewAt) (now | unixEpoch | int64)) }}
+{{- $made = dict "crt" (index $secret.data "tls.crt") "key" (index $secret.data "tls.key") "renewAt" $renewAt }}
 {{- else }}
-{{- $new := genSelfSignedCert (include "weir.fullname" .) nil (include "weir.dnsNames" . | fromYamlArray) (int .Values.tls.helm.certDurationDays) }}
-{{- $made = dict "crt" (b64enc $new.Cert) "key" (b64enc $new.Key) }}
+{{- $days := int .Values.tls.helm.certDurationDays }}
+{{- $new := genSelfSignedCert (include "weir.fullname" .) nil (include "weir.dnsNames" . | fromYamlArray) $days }}
+{{- $made = dict "crt" (b64enc $new.Cert) "key" (b64enc $new.Key) "renewAt" (add (now | unixEpoch | int64) (mul $days 57600) | toString) }}
 {{- end }}
 {{- $_ := set .Values.tls "made" $made }}
 {{- end }}
