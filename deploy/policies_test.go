@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/nodeconditions"
@@ -415,11 +416,16 @@ func lease(node string) *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "weir-agents", Name: execute.LeasePrefix + node}}
 }
 
+// certificate returns the Lease with the certificate of a node's agent.
+func certificate(node string) *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "weir-agents", Name: nodeapi.CertificateLeasePrefix + node}}
+}
+
 func TestLeasePolicy(t *testing.T) {
 	p := startPolicies(t)
 	const (
 		noNode = "this token does not say on which node its agent runs"
-		others = "an agent writes no Lease but the one of its own node"
+		others = "an agent writes no Lease but those of its own node"
 	)
 	other := lease("n1")
 	other.Name = "weir"
@@ -430,6 +436,8 @@ func TestLeasePolicy(t *testing.T) {
 		want string
 	}{
 		{"creates its own", agentOn("n1"), request{verb: admission.Create, is: lease("n1")}, ""},
+		{"creates that of its certificate", agentOn("n1"), request{verb: admission.Create, is: certificate("n1")}, ""},
+		{"changes that of another's certificate", agentOn("n1"), request{verb: admission.Update, old: certificate("n2"), is: certificate("n2")}, others},
 		{"changes its own", agentOn("n1"), request{verb: admission.Update, old: lease("n1"), is: lease("n1")}, ""},
 		{"deletes its own", agentOn("n1"), request{verb: admission.Delete, old: lease("n1")}, ""},
 		{"creates another node's", agentOn("n1"), request{verb: admission.Create, is: lease("n10")}, others},

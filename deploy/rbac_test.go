@@ -57,6 +57,8 @@ func TestRights(t *testing.T) {
 		"weir:agent: get of nodes/configz",
 		"weir:agent: create patch of events",
 		"weir:agents-reader: get of nodes/eviction nodes/podcgroups nodes/devices in weir.dev",
+		"weir:agent: create patch of leases in coordination.k8s.io",
+		"weir:agents-reader: get of leases in coordination.k8s.io",
 		"weir:agent-evict: get of pods",
 		"weir:agent-evict: create of pods/eviction",
 		"weir:agent-kill: get delete of pods",

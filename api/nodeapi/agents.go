@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/access"
@@ -24,6 +26,8 @@ type Agents struct {
 	Port     int // 0: there are no agents
 	CAFile   string
 	Insecure bool
+	// Leases is the namespace in which agents publish their certificates, or empty.
+	Leases string
 	// TokenFile has the token that agents are shown. Empty: they are shown the credentials for the
 	// API server.
 	TokenFile string
@@ -38,6 +42,7 @@ func (a *Agents) Flags(f *pflag.FlagSet) {
 	f.IntVar(&a.Port, "agent-port", 0, "port of the weir agents on the nodes, which weir asks about evictions and pod cgroups; 0 if there are none")
 	f.StringVar(&a.CAFile, "agent-ca-file", "", "`FILE` of CA certificates that verify agents (default: the cluster's)")
 	f.BoolVar(&a.Insecure, "agent-insecure-tls", false, "accept any certificate of an agent, which signs its own: an attacker who can act as a node then sees the token for agents")
+	f.StringVar(&a.Leases, "agent-leases", "", "`NAMESPACE` of the Leases in which agents publish their certificates, by which weir recognises them")
 	f.StringVar(&a.TokenFile, "agent-token-file", "", "`FILE` of the token that agents are shown, of weir's account and for the audience "+Audience+" (default, outside of pods: the kubeconfig's credentials)")
 }
 
@@ -46,9 +51,11 @@ func (a *Agents) Check(in *feature.Setting) error {
 	switch {
 	case a.Port < 0 || a.Port > 65535:
 		return usererror.Usage(fmt.Errorf("--agent-port cannot be %d: ports go from 1 to 65535, and 0 is for no agents", a.Port))
-	case a.Port == 0 && (a.CAFile != "" || a.Insecure || a.TokenFile != ""):
-		return usererror.Hintf(usererror.Usage(errors.New("--agent-ca-file, --agent-insecure-tls and --agent-token-file are about agents, and no flag names their port")),
+	case a.Port == 0 && (a.CAFile != "" || a.Insecure || a.Leases != "" || a.TokenFile != ""):
+		return usererror.Hintf(usererror.Usage(errors.New("--agent-ca-file, --agent-insecure-tls, --agent-leases and --agent-token-file are about agents, and no flag names their port")),
 			"Give --agent-port too: theirs is 10290 unless their manifest sets another.")
+	case a.Leases != "" && (a.CAFile != "" || a.Insecure):
+		return usererror.Hintf(usererror.Usage(errors.New("--agent-leases names the certificates of agents, and so does --agent-ca-file or --agent-insecure-tls")), "Keep one of them.")
 	case a.CAFile != "" && a.Insecure:
 		return usererror.Usage(errors.New("--agent-insecure-tls accepts any certificate, so --agent-ca-file has no use: drop one of the two"))
 	case a.Port != 0 && !in.HasCluster:
@@ -67,6 +74,9 @@ func (a *Agents) Open(_ context.Context, h *feature.Host) error {
 	if err != nil {
 		return err
 	}
+	if a.Leases != "" {
+		return a.openLeases(kube, h)
+	}
 	transport, err := access.NodeTransport(access.WithTokenFile(kube, a.TokenFile), a.CAFile, a.Insecure)
 	if err != nil {
 		return fmt.Errorf("reach the agents: %w", err)
@@ -74,6 +84,20 @@ func (a *Agents) Open(_ context.Context, h *feature.Host) error {
 	a.proxy = NewProxy(func(name string) (string, http.RoundTripper, error) {
 		url, err := a.url(h.Facts(), metric.NodeName(name))
 		return url, transport, err
+	})
+	return nil
+}
+
+// openLeases creates the client of agents that publish their certificates.
+func (a *Agents) openLeases(kube *rest.Config, h *feature.Host) error {
+	client, err := kubernetes.NewForConfig(kube)
+	if err != nil {
+		return fmt.Errorf("create API client for the agents' Leases: %w", err)
+	}
+	c := &certificates{client: client, namespace: a.Leases, kube: access.WithTokenFile(kube, a.TokenFile), nodes: map[string]*verifiedAgent{}}
+	a.proxy = NewProxy(func(name string) (string, http.RoundTripper, error) {
+		url, err := a.url(h.Facts(), metric.NodeName(name))
+		return url, agentTransport{c, name}, err
 	})
 	return nil
 }

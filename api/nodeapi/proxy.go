@@ -137,7 +137,7 @@ func agentProblem(node string, err error) error {
 			"Are --agent-port, and the version of the agents, right?")
 	case errors.As(err, &certificate):
 		return fail(http.StatusBadGateway, fmt.Sprintf("the agent on node %s has a certificate that weir does not trust: %v", node, certificate.Err),
-			"Name who signed it with --agent-ca-file, or trust the network with --agent-insecure-tls.")
+			"Does something else answer at the node's address? With --agent-leases=weir-agents weir reads the certificates that agents publish; --agent-ca-file names who else signed them.")
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fail(http.StatusBadGateway, fmt.Sprintf("the server on node %s does not use TLS", node), "Is --agent-port the agents' secure port?")
 	case errors.As(err, &tooLong):

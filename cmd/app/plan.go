@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/cluster/informer"
@@ -94,6 +96,8 @@ type plan struct {
 	// ExternalFiles are the files outside its folder that the rules may name.
 	ExternalFiles []string
 	Secure        *server.Options // nil if there is no secured server
+	// AgentPod is the pod of an agent. Its name is empty if it does not run in one.
+	AgentPod metav1.ObjectMeta
 	// KubeletAccount is the service account whose tokens kubelets are shown, as NAMESPACE/NAME. Empty:
 	// kubelets are shown the credentials for the API server.
 	KubeletAccount string

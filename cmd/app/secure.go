@@ -41,6 +41,9 @@ func (w *weirProcess) openSecureServer(ctx context.Context, h *feature.Host) err
 	}
 	if !w.plan.asksAgents() {
 		c.Audience = nodeapi.Audience
+		if err := w.publishCertificate(&c, h); err != nil {
+			return err
+		}
 	}
 	for i := range w.served.apis {
 		if describe := w.served.apis[i].describe; describe != nil {
@@ -93,6 +96,25 @@ func (w *weirProcess) openSecureServer(ctx context.Context, h *feature.Host) err
 		return err
 	}
 	h.Add(feature.Part{Name: "claims of APIs", Run: claims.Run})
+	return nil
+}
+
+// publishCertificate makes the certificate by which weir's server recognises an agent. Outside of pods
+// there is none: only the token of a pod names its node.
+func (w *weirProcess) publishCertificate(c *server.Config, h *feature.Host) error {
+	pod := w.plan.AgentPod
+	if h.Cluster == nil || pod.Namespace == "" || pod.Name == "" || pod.UID == "" {
+		return nil
+	}
+	client, err := h.Cluster.Client()
+	if err != nil {
+		return err
+	}
+	if c.Peer, err = peer.NewCertificate(); err != nil {
+		return err
+	}
+	p := nodeapi.Publisher{Client: client, Node: string(w.plan.Host.Node), Pod: pod, Certificate: c.Peer, Log: h.Log}
+	h.Add(feature.Part{Name: "agent's certificate", Run: p.Run})
 	return nil
 }
 

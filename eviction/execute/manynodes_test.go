@@ -175,7 +175,7 @@ func emptyLeases(t *testing.T, stolen kubernetes.Interface, least int) {
 	must(t, err)
 	refused := func(what string, err error) {
 		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), "an agent writes no Lease but the one of its own node") {
+		if err == nil || !strings.Contains(err.Error(), "an agent writes no Lease but those of its own node") {
 			t.Errorf("the agent of n0, for %s: %v, want that the policy refuses it", what, err)
 		}
 	}

@@ -1,0 +1,108 @@
+package nodeapi
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+
+	"github.com/weir-metrics/weir/api/replicas/peer"
+)
+
+// startAgent starts an agent that answers with a word and has this certificate.
+func startAgent(t *testing.T, word string, c *peer.Certificate, shown *string) (address string) {
+	t.Helper()
+	pair, err := tls.X509KeyPair(c.PEM(), c.KeyPEM())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*shown = r.Header.Get("Authorization")
+		_ = json.NewEncoder(w).Encode(word)
+	}))
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes fail when the client does not trust the agent
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func newCertificate(t *testing.T) *peer.Certificate {
+	t.Helper()
+	c, err := peer.NewCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestAgentsAreRecognised asks an agent, then what took its port, and then an agent that started anew.
+func TestAgentsAreRecognised(t *testing.T) {
+	client := fake.NewClientset()
+	publish := func(c *peer.Certificate) {
+		t.Helper()
+		p := Publisher{Client: client, Node: "n1", Pod: metav1.ObjectMeta{Namespace: "weir-agents", Name: "weir-agent-x", UID: "u1"}, Certificate: c, Log: zap.NewNop()}
+		if err := p.publish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shown := ""
+	first, second := newCertificate(t), newCertificate(t)
+	root := startAgent(t, "first", first, &shown)
+	known := &certificates{client: client, namespace: "weir-agents", kube: &rest.Config{BearerToken: "for agents"}, nodes: map[string]*verifiedAgent{}}
+	p := NewProxy(func(node string) (string, http.RoundTripper, error) { return root, agentTransport{known, node}, nil })
+	ask := func(what, want, wantError, wantShown string) {
+		t.Helper()
+		shown = ""
+		var got string
+		err := p.ask(t.Context(), Request{"n1", Eviction}, &got)
+		if got != want || (err == nil) != (wantError == "") || err != nil && !strings.Contains(err.Error(), wantError) || shown != wantShown {
+			t.Errorf("%s: got %q, %v, and it was shown %q; want %q, an error with %q, and that it is shown %q", what, got, err, shown, want, wantError, wantShown)
+		}
+	}
+	ask("before it published its certificate", "", `leases.coordination.k8s.io "weir-agent-n1" not found`, "")
+	publish(first)
+	ask("when it did", "first", "", "Bearer for agents")
+	root = startAgent(t, "forged", newCertificate(t), &shown)
+	ask("something else at its port", "", "has a certificate that weir does not trust", "")
+	root = startAgent(t, "second", second, &shown)
+	ask("another agent of the node, not yet published", "", "has a certificate that weir does not trust", "")
+	publish(second)
+	ask("another agent of the node", "second", "", "Bearer for agents")
+}
+
+// TestCertificatesArePublished looks at what an agent writes.
+func TestCertificatesArePublished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		c := newCertificate(t)
+		p := Publisher{Client: client, Node: "n1", Pod: metav1.ObjectMeta{Namespace: "weir-agents", Name: "weir-agent-x", UID: "u1"}, Certificate: c, Log: zap.NewNop()}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- p.Run(ctx) }()
+		synctest.Wait()
+		l, err := client.CoordinationV1().Leases("weir-agents").Get(ctx, "weir-agent-n1", metav1.GetOptions{})
+		cancel()
+		if err := errors.Join(err, <-done); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.Annotations[certificateAnnotation]; got != string(c.PEM()) || strings.Contains(got, "PRIVATE") {
+			t.Errorf("published:\n%s\nwant\n%s", got, c.PEM())
+		}
+		if o := l.OwnerReferences; len(o) != 1 || o[0].Kind != "Pod" || o[0].UID != "u1" {
+			t.Errorf("owners %v, want the agent's pod", o)
+		}
+	})
+}
