@@ -117,18 +117,18 @@ func (c *certificates) of(ctx context.Context, node, address string, renew bool)
 	return known.transports.For(address, []byte(known.certificate))
 }
 
-func (c *certificates) replace(node string, by *verifiedAgent) *verifiedAgent {
+func (c *certificates) replace(node string, found *verifiedAgent) *verifiedAgent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old := c.nodes[node]; old != nil {
 		old.transports.Close()
 	}
-	c.nodes[node] = by
-	return by
+	c.nodes[node] = found
+	return found
 }
 
-// agentTransport verifies the agent of a node by the certificate that it published. An agent that
-// starts anew has another one.
+// agentTransport verifies the agent of a node by the certificate that it published. A restarted agent
+// has another one.
 type agentTransport struct {
 	*certificates
 	node string
