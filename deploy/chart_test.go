@@ -494,7 +494,27 @@ func TestChartValues(t *testing.T) {
 		m := mustJSON(t, find(t, s, "ServiceMonitor"))
 		return bytes.Contains(m, []byte(`"a":"b"`)) && bytes.Count(m, []byte(`"interval":"7s"`)) == 2 && bytes.Contains(m, []byte(`"weir.weir-system.svc:443"`))
 	})
-	f("serviceMonitor.enabled=true,agent.enabled=true,serviceMonitor.interval=7s,serviceMonitor.scrapeTimeout=5s", func(t *testing.T, s set, _ *appsv1.Deployment, _ corev1.Container) bool {
+	monitor := func(t *testing.T, s set, name string) (token, unverified, there bool) {
+		for _, o := range s.objects {
+			if o.kind() == "ServiceMonitor" && o.name() == name {
+				m := mustJSON(t, o)
+				return bytes.Contains(m, []byte("bearerTokenFile")), bytes.Contains(m, []byte("insecureSkipVerify")), true
+			}
+		}
+		return false, false, false
+	}
+	for values, want := range map[string]bool{
+		"tls.type=weir": false, "tls.type=helm": true, "tls.type=cert-manager": true,
+		"tls.type=existingSecret,tls.existingSecret.name=a":                                           false,
+		"tls.type=existingSecret,tls.existingSecret.name=a,serviceMonitor.tlsConfig.ca.secret.name=a": true,
+	} {
+		f("serviceMonitor.enabled=true,agent.enabled=true,"+values, func(t *testing.T, s set, _ *appsv1.Deployment, _ corev1.Container) bool {
+			token, unverified, there := monitor(t, s, "weir")
+			_, _, agents := monitor(t, s, "weir-agent")
+			return there && !agents && token == want && unverified != want
+		})
+	}
+	f("serviceMonitor.enabled=true,agent.enabled=true,serviceMonitor.agentTLSConfig.ca.secret.name=a,serviceMonitor.interval=7s,serviceMonitor.scrapeTimeout=5s", func(t *testing.T, s set, _ *appsv1.Deployment, _ corev1.Container) bool {
 		service := s.services["weir-agents/weir-agent"]
 		if service == nil || service.Spec.ClusterIP != "None" {
 			return false

@@ -237,7 +237,7 @@ func TestChart(t *testing.T) {
 
 	// Everything that the chart has, except what cert-manager would have to fill.
 	all := []string{"weir", chart, "--namespace=weir-system", "--values=" + values,
-		"--set=replicas=2,shareReads=true,agent.enabled=true,agent.eviction=evict,agent.conditions=true,autoscaler.enabled=true,hpaEvents.enabled=true,customMetrics.enabled=true,networkPolicy.enabled=true,tls.type=helm,serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboards.enabled=true,events.enabled=true,defaultArgs={--shadow-hpa}"}
+		"--set=replicas=2,shareReads=true,agent.enabled=true,agent.eviction=evict,agent.conditions=true,autoscaler.enabled=true,hpaEvents.enabled=true,customMetrics.enabled=true,networkPolicy.enabled=true,tls.type=helm,serviceMonitor.enabled=true,serviceMonitor.agentTLSConfig.insecureSkipVerify=true,prometheusRule.enabled=true,dashboards.enabled=true,events.enabled=true,defaultArgs={--shadow-hpa}"}
 	c.kubectl(t, "create", "namespace", "weir-system")
 	c.kubectl(t, "create", "namespace", "weir-agents") // a dry run creates none
 	for _, more := range []string{"tls.type=helm", "tls.type=cert-manager,tls.certManager.duration=2160h,tls.certManager.renewBefore=360h,serviceMonitor.interval=30s,serviceMonitor.scrapeTimeout=10s"} {
