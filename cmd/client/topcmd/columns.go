@@ -56,8 +56,7 @@ func columns(r usage.Resource) []column {
 			name("NAMESPACE", func(it *usage.Item) string { return string(it.Namespace) }),
 			name("NAME", func(it *usage.Item) string { return strings.TrimPrefix(it.Workload.Kind+"/"+it.Workload.Name, "/") }),
 			cpu(), memory(), podsMeasured(),
-			requestShare("CPU/REQUEST", nanocores, metric.CPURequest), cpuLimit(),
-			requestShare("MEMORY/REQUEST", workingSet, metric.MemoryRequest), memoryLimit(), restarts(),
+			cpuRequest(), cpuLimit(), memoryRequest(), memoryLimit(), restarts(),
 			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
 			wide(sized("RSS", metric.MemoryRSS)), reason(),
 		}
@@ -224,15 +223,6 @@ func sized(title string, id metric.ID) column { return value(title, id, humanize
 func ratio(title string, id metric.ID) column { return value(title, id, humanize.Percent) }
 func count(title string, id metric.ID) column {
 	return value(title, id, func(v float64) string { return humanize.Decimal(v, 0) })
-}
-
-// requestShare is the column of the share that a sum has of the sum of requests.
-func requestShare(title string, used func(*usage.Item) (float64, bool), request metric.ID) column {
-	return wide(column{title: title, needs: []metric.ID{request}, text: amount(func(it *usage.Item) (float64, bool) {
-		v, ok := used(it)
-		requested := it.Metrics[request.String()]
-		return v / requested, ok && requested > 0
-	}, humanize.Percent)})
 }
 
 func cpuRequest() column    { return wide(ratio("CPU/REQUEST", metric.CPUUtilization)) }

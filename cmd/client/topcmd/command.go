@@ -223,13 +223,7 @@ func (f *flags) query(r usage.Resource, args []string, o Options) (usage.Query, 
 // metrics returns the metrics that the output shows besides CPU and memory; nil means all.
 func (f *flags) metrics(r usage.Resource) []string {
 	names := []string{}
-	switch {
-	case !f.table() && f.output != "name" && r == workloads:
-		for _, id := range workloadMetrics {
-			names = append(names, id.String())
-		}
-		return names
-	case !f.table() && f.output != "name":
+	if r != workloads && !f.table() && f.output != "name" {
 		return nil
 	}
 	if f.containers {
@@ -238,10 +232,15 @@ func (f *flags) metrics(r usage.Resource) []string {
 	if f.output == "name" && f.order.key == "name" {
 		return names
 	}
-	for _, c := range f.columns(r) {
-		for _, id := range c.needs {
-			names = append(names, id.String())
+	needs := workloadMetrics
+	if r != workloads {
+		needs = nil
+		for _, c := range f.columns(r) {
+			needs = append(needs, c.needs...)
 		}
+	}
+	for _, id := range needs {
+		names = append(names, id.String())
 	}
 	return names
 }

@@ -30,6 +30,8 @@ type screen struct {
 	asked  time.Time   // when the last request was answered
 	// seen has the CPU of each item in its last readings, for the trend.
 	seen map[string]readings
+	// history is how many earlier readings are asked for with new items.
+	history int
 	// grouping is that of the tree, which has these items and these unfolded rows.
 	grouping grouping
 	tree     treeItems
@@ -102,22 +104,32 @@ type tick struct{}
 func (v *viewer) interactive(ctx context.Context, in io.Reader) error {
 	v.flags.known = true
 	v.query.Metrics = v.flags.metrics(v.resource)
-	v.query.History = trendLength
-	list, err := v.ask(ctx)
-	if status, _, _ := cli.Answer(err); status == http.StatusBadRequest { // a weir of an older version
-		v.query.History = 0
-		list, err = v.ask(ctx)
-	}
+	s, err := newScreen(ctx, v)
 	if err != nil {
 		return err
 	}
-	s := &screen{viewer: v, ctx: ctx, unfolded: map[string]bool{}, order: v.flags.order, sum: v.flags.sum}
-	s.addAnswer(answer{list: list, at: time.Now()})
 	_, err = tea.NewProgram(s, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(v.out)).Run()
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("show the table: %w", err)
 	}
 	return nil
+}
+
+// newScreen returns the screen after the first request, which alone asks for the history of the list.
+func newScreen(ctx context.Context, v *viewer) (*screen, error) {
+	s := &screen{viewer: v, ctx: ctx, unfolded: map[string]bool{}, order: v.flags.order, sum: v.flags.sum, history: trendLength}
+	v.query.History = s.history
+	list, err := v.ask(ctx)
+	v.query.History = 0
+	if status, _, _ := cli.Answer(err); status == http.StatusBadRequest { // a weir of an older version
+		s.history = 0
+		list, err = v.ask(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.addAnswer(answer{list: list, at: time.Now()})
+	return s, nil
 }
 
 // Init waits for the next request.
@@ -134,7 +146,7 @@ func (s *screen) request() tea.Cmd {
 	return func() tea.Msg {
 		a := answer{}
 		if a.list, a.err = s.ask(s.ctx); tree && a.err == nil {
-			a.tree, a.err = s.askTree(s.ctx, a.list, containers)
+			a.tree, a.err = s.askTree(s.ctx, a.list, containers, 0)
 		}
 		a.at = time.Now()
 		return a
@@ -145,7 +157,7 @@ func (s *screen) request() tea.Cmd {
 func (s *screen) requestTree() tea.Cmd {
 	list, containers := s.list, s.containersWanted()
 	return func() tea.Msg {
-		tree, err := s.askTree(s.ctx, list, containers)
+		tree, err := s.askTree(s.ctx, list, containers, s.history)
 		return treeAnswer{tree, err}
 	}
 }

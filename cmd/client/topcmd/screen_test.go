@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
@@ -27,14 +30,21 @@ func keyed(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 }
 
-// newScreen returns a screen of the test cluster's pods, after one request.
-func newScreen(t *testing.T) *screen { return newScreenOf(t, usage.Pods) }
+// newTestScreen returns a screen of the test cluster's pods, after one request.
+func newTestScreen(t *testing.T) *screen { return newScreenOf(t, usage.Pods) }
 
 func newScreenOf(t *testing.T, r usage.Resource) *screen {
 	t.Helper()
-	v := &viewer{lister: newTestCluster(), resource: r, flags: &flags{interval: time.Second, timeout: time.Second, order: ordering{key: "name"}, known: true}, explain: testExplain}
-	s := &screen{viewer: v, ctx: t.Context(), unfolded: map[string]bool{}, order: ordering{key: "name"}}
-	update(t, s, s.request()())
+	return newScreenWith(t, newTestCluster(), r)
+}
+
+func newScreenWith(t *testing.T, lister cli.Lister, r usage.Resource) *screen {
+	t.Helper()
+	v := &viewer{lister: lister, resource: r, flags: &flags{interval: time.Second, timeout: time.Second, order: ordering{key: "name"}, known: true}, explain: testExplain}
+	s, err := newScreen(t.Context(), v)
+	if err != nil {
+		t.Fatal(err)
+	}
 	update(t, s, tea.WindowSizeMsg{Width: 100, Height: 7})
 	s.asked = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	return s
@@ -50,11 +60,11 @@ func draw(t *testing.T, s *screen, d *datadriven.TestData) *screen {
 	t.Helper()
 	switch d.Cmd {
 	case "screen":
-		s = newScreenOf(t, usage.Resource(d.CmdArgs[0].Key))
+		lister := newTestCluster()
 		if d.HasArg("history") {
-			s.lister.(*testCluster).history, s.query.History, s.seen = []float64{20e6, 60e6, 40e6, 80e6}, trendLength, nil
-			update(t, s, s.request()())
+			lister.history = []float64{20e6, 60e6, 40e6, 80e6}
 		}
+		s = newScreenWith(t, lister, usage.Resource(d.CmdArgs[0].Key))
 	case "press":
 		press(t, s, strings.Fields(d.Input)...)
 	case "answer": // a reading later
@@ -67,7 +77,6 @@ func draw(t *testing.T, s *screen, d *datadriven.TestData) *screen {
 				}
 			}
 		}
-		s.query.History = 0
 		update(t, s, s.request()())
 	case "fail":
 		update(t, s, answer{err: errors.New(d.Input), at: noon})
@@ -116,7 +125,7 @@ func drawn(s *screen) string {
 
 // Containers are requested only while a pod is unfolded.
 func TestTreeAsksForWhatIsUnfolded(t *testing.T) {
-	s := newScreen(t)
+	s := newTestScreen(t)
 	press(t, s, "t", "e")
 	if s.tree.containers != nil {
 		t.Errorf("containers while no pod is unfolded: %v", s.tree.containers)
@@ -150,9 +159,46 @@ func TestTreeOfContainers(t *testing.T) {
 	}
 }
 
+// olderCluster is a weir that does not know the history.
+type olderCluster struct{ *testCluster }
+
+func (o olderCluster) List(ctx context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
+	if q.History != 0 {
+		return nil, &weirdev.Problem{Status: http.StatusBadRequest, Message: "unknown parameter \"history\""}
+	}
+	return o.testCluster.List(ctx, r, q)
+}
+
+// The trend of an older weir begins with the first answer.
+func TestScreenOfAnOlderWeir(t *testing.T) {
+	s := newScreenWith(t, olderCluster{newTestCluster()}, usage.Nodes)
+	if press(t, s, "t"); s.failed != nil || len(s.tree.pods) != 3 {
+		t.Errorf("the tree has %d pods and the error %v, want 3 pods and none", len(s.tree.pods), s.failed)
+	}
+}
+
+// Only the first request for an item asks for its history.
+func TestHistoryIsAskedOnce(t *testing.T) {
+	lister := newTestCluster()
+	s := newScreenWith(t, lister, usage.Pods)
+	f := func(what string, want int) {
+		t.Helper()
+		if lister.asked.History != want {
+			t.Errorf("%s: asked for %d readings, want %d", what, lister.asked.History, want)
+		}
+	}
+	f("at first", trendLength)
+	update(t, s, s.request()())
+	f("after a tick", 0)
+	press(t, s, "t", "e", "end", "right")
+	f("containers of a pod that is unfolded", trendLength)
+	update(t, s, s.request()())
+	f("after another tick", 0)
+}
+
 // A pod that two nodes report counts once, with the numbers.
 func TestTreeCountsPodsOnce(t *testing.T) {
-	s := newScreen(t)
+	s := newTestScreen(t)
 	elsewhere := usage.Item{Node: "n0", Namespace: "shop", Pod: "web-1", Workload: usage.Workload{Kind: "Deployment", Name: "web"}}
 	again := used(elsewhere, 999_000_000, 1<<30)
 	s.tree = treeItems{pods: slices.Concat([]usage.Item{elsewhere}, s.list.Items, []usage.Item{again})}
@@ -166,7 +212,7 @@ func TestTreeCountsPodsOnce(t *testing.T) {
 
 // A paused screen does not ask. Keys that leave it do.
 func TestScreenCommands(t *testing.T) {
-	s := newScreen(t)
+	s := newTestScreen(t)
 	if _, ok := update(t, s, tick{})().(answer); !ok {
 		t.Error("a tick does not ask")
 	}

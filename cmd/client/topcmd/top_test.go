@@ -71,10 +71,10 @@ func newTestCluster() *testCluster {
 	n2.Metrics = map[string]float64{"cpu/node_capacity": 4e9, "memory/node_capacity": 4 << 30}
 	three := int32(3)
 	web := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-1", Workload: usage.Workload{Kind: "Deployment", Name: "web"}, Restarts: &three}, 250_000_000, 180<<20)
-	web.Metrics = map[string]float64{"cpu/utilization": 0.5, "memory/utilization": 0.9, "cpu/limit": 1e9, "memory/limit": 200 << 20, "network/rx_rate": 2048}
+	web.Metrics = map[string]float64{"cpu/request": 0.5e9, "cpu/utilization": 0.5, "memory/utilization": 0.9, "cpu/limit": 1e9, "memory/limit": 200 << 20, "network/rx_rate": 2048}
 	lastKnown := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-2", Workload: usage.Workload{Kind: "Deployment", Name: "web"}}, 90_000_000, 300<<20)
 	lastKnown.CPU.LastKnown = true
-	lastKnown.Metrics = map[string]float64{"memory/limit": 400 << 20}
+	lastKnown.Metrics = map[string]float64{"cpu/request": 1e9, "memory/limit": 400 << 20}
 	web.Reasons = []usage.GroupReason{{Group: "network", Reason: "NotApplicable", Message: "it has none of its own"}}
 	lastKnown.Reasons = []usage.GroupReason{{Group: "cpu", Reason: "NodeTimeout", Message: "the node did not answer in time"}}
 	young := usage.Item{Node: "n2", Namespace: "bank", Pod: "vault", Memory: &usage.MemoryUsage{WorkingSetBytes: 5 << 20, Time: noon},

@@ -81,7 +81,7 @@ type treeItems struct {
 
 // askTree requests what the tree shows in addition to list, the list of the resource. Containers are
 // requested only if they are wanted.
-func (v *viewer) askTree(ctx context.Context, list *usage.List, containers bool) (*treeItems, error) {
+func (v *viewer) askTree(ctx context.Context, list *usage.List, containers bool, history int) (*treeItems, error) {
 	ctx, cancel := context.WithTimeout(ctx, v.flags.timeout)
 	defer cancel()
 	pods := usage.Query{Namespace: v.query.Namespace, Node: v.query.Node, Name: v.query.Name, Selector: v.query.Selector, Metrics: []string{}}
@@ -93,7 +93,7 @@ func (v *viewer) askTree(ctx context.Context, list *usage.List, containers bool)
 	case workloads:
 		pods.Name = ""
 	}
-	pods.History = v.query.History
+	pods.History = history
 	items := &treeItems{pods: list.Items}
 	if v.resource != usage.Pods {
 		answer, err := v.lister.List(ctx, usage.Pods, pods)

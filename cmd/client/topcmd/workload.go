@@ -122,6 +122,12 @@ func sumPods(pods []*usage.Item) usage.Item {
 			sum.Metrics[id.String()] = total
 		}
 	}
+	if requested := sum.Metrics[metric.CPURequest.String()]; requested > 0 {
+		sum.Metrics[metric.CPUUtilization.String()] = float64(sum.CPU.Nanocores) / requested
+	}
+	if requested := sum.Metrics[metric.MemoryRequest.String()]; requested > 0 {
+		sum.Metrics[metric.MemoryUtilization.String()] = float64(sum.Memory.WorkingSetBytes) / requested
+	}
 	return sum
 }
 
