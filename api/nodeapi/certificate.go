@@ -46,29 +46,23 @@ type Publisher struct {
 // Run writes the certificate into the Lease of the node until ctx ends.
 func (p *Publisher) Run(ctx context.Context) error {
 	failed := ""
-	for {
-		err := p.publish(ctx)
+	for ctx.Err() == nil {
 		next := wait.Jitter(publishInterval, 0.2)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil && err.Error() != failed:
-			p.Log.Warn("the agent's certificate is not published, so weir's server does not trust this agent", zap.Error(err))
-			failed = err.Error()
-		case err == nil:
+		if err := p.publish(ctx); err == nil {
 			failed = ""
-		}
-		if err != nil {
+		} else {
 			next = publishRetry
+			if text := err.Error(); text != failed && ctx.Err() == nil {
+				failed = text
+				p.Log.Warn("the agent's certificate is not published, so weir's server does not trust this agent", zap.Error(err))
+			}
 		}
-		timer := time.NewTimer(next)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-timer.C:
+		case <-time.After(next):
 		}
 	}
+	return nil
 }
 
 func (p *Publisher) publish(ctx context.Context) error {

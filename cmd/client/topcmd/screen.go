@@ -283,10 +283,6 @@ func (s *screen) press(k tea.KeyPressMsg) tea.Cmd {
 		}
 		return s.requestTree()
 	}
-	if order := orderKeys[key]; order != "" {
-		s.order.key = order
-		return nil
-	}
 	switch key {
 	case "enter":
 		return s.explainRow(rows)
@@ -305,6 +301,8 @@ func (s *screen) press(k tea.KeyPressMsg) tea.Cmd {
 // change acts on a key that changes how the rows are shown.
 func (s *screen) change(key string) {
 	switch key {
+	case "c", "m", "n", "C", "M":
+		s.order.key = orderKeys[key]
 	case "?":
 		s.text = &text{title: "weir top: keys", lines: strings.Split(strings.TrimSuffix(help, "\n"), "\n")}
 	case "r":
