@@ -179,7 +179,7 @@ func TestObjectsAreWeirsAndHaveAPlace(t *testing.T) {
 				want = ""
 			case o.kind() == "RoleBinding" && strings.HasSuffix(o.name(), "auth-reader"):
 				want = "kube-system" // the namespace of the ConfigMap
-			case o.name() == "weir-agent", strings.HasPrefix(o.name(), "weir:agent-"):
+			case o.name() == "weir-agent", strings.HasPrefix(o.name(), "weir:agent"):
 				want = "weir-agents"
 			}
 			if got := o.namespace(); got != want {
