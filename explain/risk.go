@@ -37,7 +37,7 @@ func (ex *Explainer) risk(name metric.NodeName, read *reading) (Risk, bool) {
 	} else {
 		reason = fmt.Sprintf(" (%v)", reasonOf(read.err, metric.NodeUnreachable))
 	}
-	hold := max(3*read.every(), time.Minute) // as processors/rate/lastknown.go has it
+	hold := metric.LastKnownFor(read.every())
 	if age := ex.Now.Sub(since); !since.IsZero() && (read.err != nil || 3*age > 2*hold) {
 		end := "at the next read"
 		if left := hold - age; left > 0 {

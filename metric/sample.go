@@ -39,6 +39,10 @@ func (g Group) String() string {
 // DefaultHistory is how far back weir remembers, unless the memory has another option.
 const DefaultHistory = 15 * time.Minute
 
+// LastKnownFor is how long a number whose node sends no new reading is still served: three intervals,
+// and a minute at least, the time in which a kubelet that restarts answers again.
+func LastKnownFor(interval time.Duration) time.Duration { return max(3*interval, time.Minute) }
+
 // Window is the time over which a rate was measured: the rate is (C(End)-C(End-Length))/Length.
 // The zero Window means that there is no rate.
 type Window struct {

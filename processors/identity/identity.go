@@ -280,7 +280,7 @@ func (identifier *Identifier) rememberFor() time.Duration {
 	if identifier.options.RememberFor > 0 {
 		return identifier.options.RememberFor
 	}
-	return max(3*identifier.batch.Interval, time.Minute)
+	return metric.LastKnownFor(identifier.batch.Interval)
 }
 
 // reportTime returns when the sample was taken, by the node's clock: the time of CPU, else of

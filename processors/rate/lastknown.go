@@ -18,7 +18,7 @@ func (ca *Calculator) lastKnownFor(b *metric.Batch) time.Duration {
 	if ca.options.LastKnownFor > 0 {
 		return ca.options.LastKnownFor
 	}
-	return max(3*b.Interval, time.Minute)
+	return metric.LastKnownFor(b.Interval)
 }
 
 // mayHold reports whether the last known value of a group may be served although the clock
