@@ -251,6 +251,12 @@ func (s *Scanner) Value() (n Number, t int64, ok bool) {
 // exemplar, the end of the line.
 func (s *Scanner) timeSlow(n Number, b []byte, i int) (Number, int64, bool) {
 	var t int64
+	if i < len(b) && b[i]|0x20 == 'x' { // hexadecimal: the format allows it, and no kubelet writes it
+		n = Number{kind: notFinite}
+		for i < len(b) && b[i] > ' ' {
+			i++
+		}
+	}
 	end := i
 	i = skipBlanks(b, i)
 	if i > end && i < len(b) && (b[i]-'0' <= 9 || b[i] == '-') {

@@ -275,7 +275,7 @@ func TestEscapedLabels(t *testing.T) {
 }
 
 func TestWhatIsNoMeasurementIsAbsent(t *testing.T) {
-	for _, v := range []string{"NaN", "+Inf", "-Inf", "-1", "nan", "1e400"} {
+	for _, v := range []string{"NaN", "+Inf", "-Inf", "-1", "nan", "1e400", "0x1p-2", "0X1.8p3"} {
 		b, err := parse(t, cpuLine+" "+v+" 1795234949671", memoryLine+" 5 1795234949671")
 		if err != nil {
 			t.Errorf("%s: %v", v, err)
