@@ -31,6 +31,7 @@ type wal struct {
 	suffix string // of the files: the protocol, because another one cannot send them
 	lock   *os.File
 	files  []uint64 // numbers of the requests that have a file, ascending
+	limit  int64    // bytes of a file: a larger one would not fit into the queue
 }
 
 // The layout of a file. Its numbers are little endian:
@@ -45,19 +46,25 @@ const (
 	walHead  = len(walMagic) + 4 + 4 + 8
 )
 
+// maxDamaged is how many damaged files are kept to be looked at. Their names end in damagedSuffix.
+const (
+	maxDamaged    = 4
+	damagedSuffix = ".damaged"
+)
+
 // walBlock is what a small file takes of a disk.
 const walBlock = 4096
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // openWAL locks the folder and reads its requests, the oldest first. It makes the folder if there
-// is none. Files that are damaged, as by a kill while they were written, are removed and
-// counted.
-func openWAL(folder, protocol string) (w *wal, waiting []queuedRequest, damaged int, err error) {
+// is none. Files that are damaged, as by a kill while they were written, or larger than limit, are
+// set aside and counted.
+func openWAL(folder, protocol string, limit int64) (w *wal, waiting []queuedRequest, damaged int, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, nil, 0, err
 	}
-	w = &wal{folder: folder, suffix: "." + protocol}
+	w = &wal{folder: folder, suffix: "." + protocol, limit: limit + int64(walHead)}
 	if w.lock, err = os.OpenFile(filepath.Join(folder, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return nil, nil, 0, err
 	}
@@ -84,23 +91,60 @@ func (w *wal) read() (waiting []queuedRequest, damaged int, err error) {
 		if !ours || err != nil || w.path(number) != filepath.Join(w.folder, e.Name()) {
 			continue
 		}
-		data, err := os.ReadFile(w.path(number))
-		if err != nil {
-			return nil, 0, err
-		}
-		p, err := parseFile(data)
-		if err != nil {
+		p, err := w.readFile(number)
+		if errors.As(err, new(damagedError)) {
 			damaged++
-			if err := os.Remove(w.path(number)); err != nil {
+			if err := w.setAside(number); err != nil {
 				return nil, 0, err
 			}
 			continue
+		}
+		if err != nil {
+			return nil, 0, err
 		}
 		p.number = number
 		waiting = append(waiting, p)
 		w.files = append(w.files, number)
 	}
 	return waiting, damaged, nil
+}
+
+// damagedError is that a file has no whole request.
+type damagedError struct{ error }
+
+// readFile returns the request in a file.
+func (w *wal) readFile(number uint64) (queuedRequest, error) {
+	if info, err := os.Stat(w.path(number)); err != nil {
+		return queuedRequest{}, err
+	} else if info.Size() > w.limit {
+		return queuedRequest{}, damagedError{fmt.Errorf("it has %d bytes", info.Size())}
+	}
+	data, err := os.ReadFile(w.path(number))
+	if err != nil {
+		return queuedRequest{}, err
+	}
+	p, err := parseFile(data)
+	if err != nil {
+		return queuedRequest{}, damagedError{err}
+	}
+	return p, nil
+}
+
+// setAside renames a damaged file, and removes all but the last maxDamaged of these.
+func (w *wal) setAside(number uint64) error {
+	if err := os.Rename(w.path(number), w.path(number)+damagedSuffix); err != nil {
+		return err
+	}
+	all, err := filepath.Glob(filepath.Join(w.folder, "*"+w.suffix+damagedSuffix)) // sorted
+	if err != nil {
+		return err
+	}
+	for _, path := range all[:max(0, len(all)-maxDamaged)] {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // path returns the file of a request. The name begins with the request's number, in 20 digits, so
@@ -184,14 +228,14 @@ func (s *Sender) restore() error {
 
 // openWAL opens the write-ahead log and queues the requests that the last weir had not sent.
 func (s *Sender) openWAL() error {
-	w, waiting, damaged, err := openWAL(s.o.WAL, s.protocol)
+	w, waiting, damaged, err := openWAL(s.o.WAL, s.protocol, s.o.Queue)
 	if err != nil {
 		return err
 	}
 	s.wal = w
 	s.meters.dropped.Add(float64(s.queue.restore(waiting)))
 	if damaged > 0 {
-		s.o.Logger.Error("requests in the write-ahead log are damaged: they are lost", zap.Int("requests", damaged), zap.String("folder", s.o.WAL))
+		s.o.Logger.Error("requests in the write-ahead log are damaged: they are lost; the last of their files are kept as *"+damagedSuffix, zap.Int("requests", damaged), zap.String("folder", s.o.WAL))
 	}
 	items := 0
 	for i := range waiting {

@@ -34,7 +34,7 @@ func TestFullDisk(t *testing.T) {
 	if got := s.queue.unlogged(); got != 3*11 {
 		t.Errorf("%d items are not in the log, want 33", got)
 	}
-	if waiting, damaged, err := (&wal{folder: folder, suffix: s.wal.suffix}).read(); err != nil || damaged != 0 || len(waiting) != written-1 {
+	if waiting, damaged, err := (&wal{folder: folder, suffix: s.wal.suffix, limit: s.wal.limit}).read(); err != nil || damaged != 0 || len(waiting) != written-1 {
 		t.Errorf("%d requests can be read, %d not, %v; want %d", len(waiting), damaged, err, written-1)
 	}
 	// The receiver gets four of them: there is room for four others.

@@ -214,17 +214,24 @@ func TestWALThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// Torn files and those of others are no obstacle: the other requests are sent.
+// Torn files, one too large to be a request, and those of others are no obstacle: the other requests
+// are sent. The last of the damaged files are kept under another name.
 func TestDamagedWAL(t *testing.T) {
 	core, lines := observer.New(zap.InfoLevel)
 	o := Options{WAL: t.TempDir(), Logger: zap.New(core)}
 	s, kill := killed(t, o)
-	want := slices.Delete(put(s, 1, 3), 1, 2)
+	want := slices.Delete(put(s, 1, 8), 1, 7) // 1 and 8
 	writeLog(t, s)
-	torn := s.wal.path(2)
+	damaged := s.wal.path
 	kill()
-	if err := os.Truncate(torn, 30); err != nil {
-		t.Fatal(err)
+	for number := range uint64(6) {
+		size := int64(30)
+		if number == 3 {
+			size = 1 << 40 // of a sparse file
+		}
+		if err := os.Truncate(damaged(2+number), size); err != nil {
+			t.Fatal(err)
+		}
 	}
 	others := []string{"notes.test", "00000000000000000001.other"}
 	for _, name := range others {
@@ -236,11 +243,15 @@ func TestDamagedWAL(t *testing.T) {
 	if diff := cmp.Diff(want, deliver(t, s)); diff != "" {
 		t.Errorf("sent (-want +got):\n%s", diff)
 	}
-	if all := lines.All(); len(all) == 0 || !strings.Contains(all[0].Message, "are damaged: they are lost") || all[0].ContextMap()["requests"] != int64(1) {
+	if all := lines.All(); len(all) == 0 || !strings.Contains(all[0].Message, "are damaged: they are lost") || all[0].ContextMap()["requests"] != int64(6) {
 		t.Errorf("the log says %v", all)
 	}
-	if _, err := os.Stat(torn); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the torn file is still there: %v", err)
+	for number := range uint64(6) {
+		_, err := os.Stat(damaged(2 + number))
+		_, keptErr := os.Stat(damaged(2+number) + damagedSuffix)
+		if kept := number >= 2; !errors.Is(err, fs.ErrNotExist) || (keptErr == nil) != kept {
+			t.Errorf("file %d: got %v, and set aside %v; want it gone, and set aside: %v", 2+number, err, keptErr, kept)
+		}
 	}
 	for _, name := range others {
 		if _, err := os.Stat(filepath.Join(o.WAL, name)); err != nil {
