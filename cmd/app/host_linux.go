@@ -47,8 +47,8 @@ func openHost(w *weirProcess, p *hostPlan) error {
 		}
 		return now, err
 	}}
-	for _, gap := range h.Gaps() {
-		w.Log.Info("this machine cannot supply everything", zap.String("gap", gap))
+	if gaps := h.Gaps(); len(gaps) > 0 {
+		w.Log.Info("this machine cannot supply everything", zap.Strings("gaps", gaps))
 	}
 	w.pipeline.providers = append(w.pipeline.providers, hostProvider{{
 		Name: "host/" + string(p.Node), Kind: "host", Node: p.Node, Interval: p.Interval,
