@@ -24,6 +24,7 @@ var quiet = map[string]string{
 	"WeirAmbiguous":            "a second read tells all simulated duplicates apart",
 	"WeirSinkDropping":         "the sinks keep up",
 	"WeirPanicked":             "it would be a bug",
+	"WeirCertificateEnds":      "weir signs its certificate for a year",
 	"WeirEventsFailing":        "the simulated API server takes all Events",
 	"WeirAutoscalerConflict":   "there are no Autoscalers",
 	"WeirAutoscalerWritesFail": "there are no Autoscalers",
