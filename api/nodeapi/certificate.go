@@ -94,8 +94,8 @@ type verifiedAgent struct {
 	transports  *peer.Transports
 }
 
-// of returns the transport to the agent of a node. With renew it reads the agent's Lease again.
-func (c *certificates) of(ctx context.Context, node, address string, renew bool) (http.RoundTripper, error) {
+// transportTo returns the transport to the agent of a node. With renew it reads the agent's Lease again.
+func (c *certificates) transportTo(ctx context.Context, node, address string, renew bool) (http.RoundTripper, error) {
 	c.mu.Lock()
 	known := c.nodes[node]
 	c.mu.Unlock()
@@ -130,7 +130,7 @@ type agentTransport struct {
 
 // RoundTrip makes one request, which has no body.
 func (t agentTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	carrier, err := t.of(r.Context(), t.node, r.URL.Host, false)
+	carrier, err := t.transportTo(r.Context(), t.node, r.URL.Host, false)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (t agentTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !errors.As(err, new(*tls.CertificateVerificationError)) {
 		return resp, err
 	}
-	if carrier, err = t.of(r.Context(), t.node, r.URL.Host, true); err != nil {
+	if carrier, err = t.transportTo(r.Context(), t.node, r.URL.Host, true); err != nil {
 		return nil, err
 	}
 	return carrier.RoundTrip(r)

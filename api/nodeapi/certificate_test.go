@@ -48,7 +48,7 @@ func newCertificate(t *testing.T) *peer.Certificate {
 	return c
 }
 
-// TestAgentsAreRecognised asks an agent, then what took its port, and then an agent that started anew.
+// TestAgentsAreRecognised asks an agent, another program at its address, and the agent after a restart.
 func TestAgentsAreRecognised(t *testing.T) {
 	client := fake.NewClientset()
 	publish := func(c *peer.Certificate) {

@@ -19,5 +19,6 @@
 // agent refuses.
 //
 // Files: handler.go answers on a node, proxy.go in the cluster; request.go has paths and
-// requests, rights.go their rights, client.go the client.
+// requests, rights.go their rights, client.go the client; certificate.go publishes an agent's
+// certificate and verifies the agent by it.
 package nodeapi

@@ -114,8 +114,8 @@ func (c *Claims) Look(ctx context.Context) {
 	}
 }
 
-// isOwn reports whether weir answers path behind the API server. The error is that nobody does, or
-// that it cannot be found out.
+// isOwn reports whether weir answers path behind the API server. It returns an error if nobody answers
+// it, or if the API server cannot be asked.
 func (c *Claims) isOwn(ctx context.Context, path string) (bool, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.JoinPath(path).String(), nil)
 	if err != nil {

@@ -18,8 +18,7 @@ import (
 	"github.com/weir-metrics/weir/api/server"
 )
 
-// The API server sends requests for weir's API to weir, then to another server, then to nobody, then
-// to weir again.
+// In turn, an API of weir is answered by weir, by another server, by nobody, and by weir again.
 func TestClaims(t *testing.T) {
 	c := newCluster(t)
 	token := c.user("weir", "get /apis/weir.dev/v1alpha1")

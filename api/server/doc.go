@@ -14,6 +14,6 @@
 //
 // Files: server.go has Config, New, Run, the port and authentication, options.go the flags,
 // routes.go weir's own paths, access.go the rights that a path needs, discovery.go API groups,
-// OpenAPI and /version, health.go /readyz and /livez with reasons and /metrics, limits.go deadlines
+// OpenAPI and /version, claims.go notices who answers these groups in the cluster, health.go /readyz and /livez with reasons and /metrics, limits.go deadlines
 // and sizes.
 package server

@@ -51,7 +51,7 @@ func (p *page) missingReport(r *explain.MissingReport, most int) missingReport {
 	return drawn
 }
 
-// nodesAtRisk are nodes whose numbers may soon be missing or wrong. More is how many of them have no line.
+// nodesAtRisk are nodes whose numbers may soon be missing or wrong. More counts those that have no line.
 type nodesAtRisk struct {
 	Nodes []nodeAtRisk
 	More  int

@@ -33,7 +33,7 @@
 // The state of these limits is lost when the process ends.
 //
 // Files: execute.go has Executor; options.go its options and modes; evict.go reads, checks, evicts
-// and deletes a pod; brake.go takes the Lease; request.go creates and withdraws EvictionRequests; removal.go waits until it is gone; pacing.go has the gap, the window and the
+// and deletes a pod; brake.go writes the node's Lease and reads those of all nodes; request.go creates and withdraws EvictionRequests; removal.go waits until it is gone; pacing.go has the gap, the window and the
 // backoff; reclaim.go removes unused containers and images; outcome.go has the results; events.go
 // records Events; metrics.go has the metrics.
 package execute

@@ -57,16 +57,14 @@ func choosePlacement(r *nodeList, ref metric.PodRef, nodes []metric.NodeName) (p
 	if latest > 0 && silent.start-latest > coarsestUnit {
 		return silent, true
 	}
-	// An unknown start decides nothing.
-	tied := slices.DeleteFunc(slices.Clone(served), func(p podPlacement) bool {
-		return p.start > 0 && latest-p.start > coarsestUnit
-	})
-	if len(tied) == 0 {
+	if len(served) < 2 {
 		return podPlacement{}, false
 	}
+	// An unknown start decides nothing.
+	tied := slices.DeleteFunc(served, func(p podPlacement) bool { return p.start > 0 && latest-p.start > coarsestUnit })
 	p = tied[0]
 	p.ambiguous = len(tied) > 1
-	return p, len(served) > 1
+	return p, true
 }
 
 // servesPod reports whether the node has a number for the pod or one of its containers, other

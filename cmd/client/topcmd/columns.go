@@ -242,7 +242,7 @@ var (
 	memoryShare = &limitShare{workingSet, metric.MemoryNodeUtilization, metric.MemoryNodeCapacity, metric.MemoryLimit}
 )
 
-func (l *limitShare) of(it *usage.Item) (float64, bool) {
+func (l *limitShare) value(it *usage.Item) (float64, bool) {
 	if v, ok := it.Metrics[l.utilization.String()]; ok {
 		return v, true
 	}
@@ -256,8 +256,8 @@ func (l *limitShare) of(it *usage.Item) (float64, bool) {
 
 // column returns the column of the share, which needs these metrics. A high share has a tint.
 func (l *limitShare) column(title string, needs ...metric.ID) column {
-	return column{title: title, needs: needs, text: amount(l.of, humanize.Percent), tint: func(it *usage.Item) humanize.Tint {
-		switch v, _ := l.of(it); {
+	return column{title: title, needs: needs, text: amount(l.value, humanize.Percent), tint: func(it *usage.Item) humanize.Tint {
+		switch v, _ := l.value(it); {
 		case v >= 0.9:
 			return humanize.Red
 		case v >= 0.75:

@@ -68,7 +68,7 @@ func (o ordering) size(it *usage.Item) float64 {
 }
 
 var sizes = map[string]func(*usage.Item) (float64, bool){
-	"cpu": nanocores, "memory": workingSet, "cpu/limit": cpuShare.of, "memory/limit": memoryShare.of,
+	"cpu": nanocores, "memory": workingSet, "cpu/limit": cpuShare.value, "memory/limit": memoryShare.value,
 }
 
 // String describes the order.
