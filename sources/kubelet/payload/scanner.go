@@ -221,9 +221,19 @@ func (s *Scanner) ValueOnly() (n Number, t int64, ok bool) {
 // seconds.
 const minMilliseconds = 100_000_000_000
 
+// nanoseconds returns a line's time in nanoseconds since the Unix epoch. A time with a
+// fraction, or below minMilliseconds, is in seconds, as in OpenMetrics.
+func nanoseconds(stamp Number) int64 {
+	scale := 6
+	if whole, _ := stamp.Scaled(0); stamp.Exponent < 0 || whole < minMilliseconds {
+		scale = 9
+	}
+	t, _ := stamp.Scaled(scale)
+	return t
+}
+
 // Value reads the value and the time, in nanoseconds since the Unix epoch, and moves to the
-// next line. The time is 0 if the line has none. A time with a fraction, or below
-// minMilliseconds, is in seconds, as in OpenMetrics.
+// next line. The time is 0 if the line has none.
 func (s *Scanner) Value() (n Number, t int64, ok bool) {
 	b := s.body[s.pos:]
 	n, i := ParseNumber(b)
@@ -266,31 +276,34 @@ func (s *Scanner) timeSlow(n Number, b []byte, i int) (Number, int64, bool) {
 			s.Fail("not a time")
 			return n, 0, false
 		}
-		scale := 6
-		if whole, _ := stamp.Scaled(0); stamp.Exponent < 0 || whole < minMilliseconds {
-			scale = 9
-		}
-		t, _ = stamp.Scaled(scale)
+		t = nanoseconds(stamp)
 		i += size
 	}
+	if !s.lineEnd(b, i) {
+		return n, 0, false
+	}
+	return n, t, true
+}
+
+// lineEnd moves to the next line, if blanks, an exemplar and a carriage return are all that
+// is left of b from i on. b begins at the current position.
+func (s *Scanner) lineEnd(b []byte, i int) bool {
 	i = skipBlanks(b, i)
 	if i < len(b) && b[i] == '\r' {
 		i++
 	}
+	s.pos += i
 	switch {
 	case i >= len(b):
-		s.pos += i
 	case b[i] == '\n':
-		s.pos += i + 1
+		s.pos++
 	case b[i] == '#' && (b[i-1] == ' ' || b[i-1] == '\t'): // an exemplar
-		s.pos += i
 		s.Skip()
 	default:
-		s.pos += i
 		s.Fail("more than a value and a time")
-		return n, 0, false
+		return false
 	}
-	return n, t, true
+	return true
 }
 
 // Skip moves to the next line without reading the current one.
