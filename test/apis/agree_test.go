@@ -149,12 +149,12 @@ func TestAgrees(t *testing.T) {
 				t.Errorf("round %d: %s: served by weir: %v, by metrics-server: %v; want both", round, name, okOur, okTheir)
 				continue
 			}
-			is, _, err := truths[name].judge(our)
+			is, _, err := truths[name].judge(our, 0)
 			if err != nil {
 				t.Errorf("round %d: %s: weir says %.2fm at %v over %v: %v", round, name, our.millicores, our.at, our.window, err)
 				continue
 			}
-			was, _, err := truths[name].judge(their)
+			was, _, err := truths[name].judge(their, 0)
 			if err != nil {
 				t.Errorf("round %d: %s: metrics-server says %.2fm at %v over %v: %v", round, name, their.millicores, their.at, their.window, err)
 				continue

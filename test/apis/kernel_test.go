@@ -99,19 +99,25 @@ var errEarlierLife = errors.New("the window begins before the container started"
 // judge returns the true usage over the claim's window, and the relative error
 // of the claim. The window ends somewhere in the second that the claim names.
 // judge tries steps of a twentieth of a second and takes the one with the
-// smallest error.
-func (k *kernel) judge(c claim) (truth use, off use, err error) {
+// smallest error. The kubelet may have read a counter up to lag after the time
+// that it gives it: on a machine without CPU to spare a container that catches
+// up in bursts uses much in that time. Of the usages that are possible so, the
+// truth is the one nearest to the claim.
+func (k *kernel) judge(c claim, lag time.Duration) (truth use, off use, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	off.millicores = math.Inf(1)
 	for shift := time.Duration(0); shift <= time.Second; shift += 50 * time.Millisecond {
 		end := c.at.Add(shift)
 		from, okFrom := k.cpuAt(end.Add(-c.window))
+		fromLate, okFromLate := k.cpuAt(end.Add(lag - c.window))
 		to, okTo := k.cpuAt(end)
-		if !okFrom || !okTo {
+		toLate, okToLate := k.cpuAt(end.Add(lag))
+		if !okFrom || !okFromLate || !okTo || !okToLate {
 			continue
 		}
-		is := 1000 * float64(to-from) / float64(c.window)
+		millicores := func(used time.Duration) float64 { return 1000 * float64(used) / float64(c.window) }
+		is := min(max(c.millicores, millicores(to-fromLate)), millicores(toLate-from))
 		if o := math.Abs(c.millicores-is) / is; o < off.millicores {
 			truth.millicores, off.millicores = is, o
 		}

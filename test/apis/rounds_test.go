@@ -17,6 +17,7 @@ import (
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 
 	"github.com/weir-metrics/weir/metric"
+	model "github.com/weir-metrics/weir/metric/run"
 )
 
 // podReading is the answer of one server in a round: a claim, or the reason why
@@ -162,8 +163,8 @@ func (w *testCluster) expectDuplicates(t *testing.T, d *duplicate) {
 // judge returns the truth of a claim and its error, for the container's present
 // run. For a claim from before that run it uses the earlier run.
 func (d *duplicate) judge(c claim) (truth, off use, err error) {
-	if truth, off, err = d.truth.judge(c); err != nil && d.earlier != nil && c.at.Before(d.born) {
-		return d.earlier.judge(c)
+	if truth, off, err = d.truth.judge(c, model.CounterLag); err != nil && d.earlier != nil && c.at.Before(d.born) {
+		return d.earlier.judge(c, model.CounterLag)
 	}
 	return truth, off, err
 }
