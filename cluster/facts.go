@@ -52,6 +52,7 @@ type Node struct {
 	KubeletPort   int32
 	Ready         bool
 	Unschedulable bool
+	Swap          bool // the kubelet found swap space (status.nodeInfo.swap, since Kubernetes 1.34)
 	// Lifecycle has the conditions of KEP-5683 that are true. The administrator sets them.
 	Lifecycle   []NodeLifecycle
 	Labels      map[string]string

@@ -22,7 +22,9 @@
 // missing here. custom.metrics.k8s.io and Heapster's model serve it, and explanations mark it.
 //
 // Items are sorted by namespace and name, a pod's containers by name. CPU is in nanocores,
-// memory in bytes (the working set), each rounded to the nearest integer. Timestamp and window
+// memory in bytes (the working set), each rounded to the nearest integer. Swap in use, in bytes, is
+// the resource "swap" (hasSwap): of nodes that have swap space, by the API server's
+// status.nodeInfo.swap or because something uses it, and absent of all others. Timestamp and window
 // are those of the CPU rate, for a pod those of the container with the oldest one.
 //
 // # What is missing
@@ -53,7 +55,7 @@
 //   - GET of a node that the node selector excludes reports that.
 //   - A pod is served only while the API server has it as Running, with the same UID. After a pod
 //     was replaced by one of its name, the old numbers are not served.
-//   - CBOR is served too.
+//   - CBOR is served too, and swap, which "kubectl top --show-swap" prints since Kubernetes 1.37.
 //   - v1 is served besides v1beta1.
 //   - The histogram of ages is called weir_api_metric_freshness_seconds and has the resource as a
 //     label.

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster/resourceusage"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -64,8 +65,17 @@ type encodedObject struct {
 
 // usageText is a usage as text.
 type usageText struct {
-	name        string
-	cpu, memory quantityText
+	name              string
+	cpu, memory, swap quantityText // swap may be none
+}
+
+// textOf returns a usage as text, with swap if swap is set and the usage reports it.
+func textOf(u *resourceusage.Usage, swap bool) usageText {
+	text := usageText{name: u.Name, cpu: cpuText(u.CPU), memory: memoryText(u.Memory)}
+	if swap && u.Swap >= 0 {
+		text.swap = memoryText(u.Swap)
+	}
+	return text
 }
 
 // eachObject calls do for each object in order, until it returns an error.
@@ -74,8 +84,9 @@ func (r *response) eachObject(do func(o *encodedObject, i int) error) error {
 	for i := range r.items {
 		o.usageItem = r.items[i]
 		o.objectMeta, o.uses = r.metaOf(&o.usageItem), r.texts[:0]
-		for _, u := range r.usagesOf(&o.usageItem) {
-			o.uses = append(o.uses, usageText{u.Name, cpuText(u.CPU), memoryText(u.Memory)})
+		usages := r.usagesOf(&o.usageItem)
+		for i := range usages {
+			o.uses = append(o.uses, textOf(&usages[i], o.swap))
 		}
 		r.texts = o.uses
 		if err := do(&o, i); err != nil {
@@ -167,6 +178,10 @@ func appendUsage(b []byte, u *usageText) []byte {
 	b = u.cpu.append(b)
 	b = append(b, `","memory":"`...)
 	b = u.memory.append(b)
+	if u.swap.isKnown() {
+		b = append(b, `","swap":"`...)
+		b = u.swap.append(b)
+	}
 	return append(b, `"}`...)
 }
 
@@ -335,10 +350,15 @@ func (e *protobufEncoder) object(b []byte, d *response, o *encodedObject, i int)
 const (
 	cpuField    = 1 + 1 + 3 + 1 + 1 + 1 + 1 // plus the quantity
 	memoryField = 1 + 1 + 6 + 1 + 1 + 1 + 1
+	swapField   = 1 + 1 + 4 + 1 + 1 + 1 + 1
 )
 
 func (u *usageText) size() int {
-	return 1 + 1 + cpuField + u.cpu.size() + 1 + 1 + memoryField + u.memory.size()
+	n := 1 + 1 + cpuField + u.cpu.size() + 1 + 1 + memoryField + u.memory.size()
+	if u.swap.isKnown() {
+		n += 1 + 1 + swapField + u.swap.size()
+	}
+	return n
 }
 
 func (u *usageText) containerSize() int { return fieldSize(len(u.name)) + u.size() }
@@ -349,7 +369,13 @@ func (u *usageText) appendFields(b []byte, tag byte) []byte {
 	b = u.cpu.append(b)
 	n = byte(u.memory.size())
 	b = append(b, tag, memoryField+n, field1, 6, 'm', 'e', 'm', 'o', 'r', 'y', field2, 2+n, field1, n)
-	return u.memory.append(b)
+	b = u.memory.append(b)
+	if !u.swap.isKnown() {
+		return b
+	}
+	n = byte(u.swap.size())
+	b = append(b, tag, swapField+n, field1, 4, 's', 'w', 'a', 'p', field2, 2+n, field1, n)
+	return u.swap.append(b)
 }
 
 // metaSize returns the size of the ObjectMeta in bytes.

@@ -85,20 +85,20 @@ func compareEncodings(t *testing.T, namespace, name, key, value, container strin
 	over := metric.Window{End: end, Length: time.Duration(window)}
 	labels := newLabelSet(map[string]string{key: value, "app": name}, "")
 	usage := func(i uint8) resourceusage.Usage {
-		return resourceusage.Usage{Name: fmt.Sprint(container, i), CPU: cpu >> i, Memory: memory >> i}
+		return resourceusage.Usage{Name: fmt.Sprint(container, i), CPU: cpu >> i, Memory: memory >> i, Swap: memory>>(2*i+1) - int64(i%2)} // -1 now and then
 	}
 	for _, kind := range []objectKind{nodeKind, podKind} {
 		r := &usageList{}
 		for i := range max(n%4, 1) {
 			if !kind.isPod {
-				r.addNode(newObjectMeta("", fmt.Sprint(name, i), labels), usage(i), over)
+				r.addNode(newObjectMeta("", fmt.Sprint(name, i), labels), usage(i), over, n%2 == 1)
 				continue
 			}
 			u := resourceusage.PodUsage{Window: over}
 			for j := range n % 7 {
 				u.Containers = append(u.Containers, usage(j))
 			}
-			r.addPod(&u, r.addMeta(newObjectMeta(metric.Namespace(namespace), fmt.Sprint(name, i), labels)))
+			r.addPod(&u, r.addMeta(newObjectMeta(metric.Namespace(namespace), fmt.Sprint(name, i), labels)), n%2 == 1)
 		}
 		created := time.Unix(end/1e9, 0)
 		for _, list := range []bool{true, false} {

@@ -21,7 +21,7 @@ func (l *usageList) nodeObjects(now time.Time) []metrics.NodeMetrics {
 			ObjectMeta: l.metaOf(o).apiObjectMeta(now),
 			Timestamp:  o.timestamp(),
 			Window:     metav1.Duration{Duration: o.window.Length},
-			Usage:      resourceList(&l.usages[o.from]),
+			Usage:      resourceList(&l.usages[o.from], o.swap),
 		}
 	}
 	return items
@@ -31,11 +31,11 @@ func (l *usageList) nodeObjects(now time.Time) []metrics.NodeMetrics {
 func (l *usageList) podObjects(now time.Time) []metrics.PodMetrics {
 	items := make([]metrics.PodMetrics, len(l.items))
 	containers := make([]metrics.ContainerMetrics, len(l.usages))
-	for i := range l.usages {
-		containers[i] = metrics.ContainerMetrics{Name: l.usages[i].Name, Usage: resourceList(&l.usages[i])}
-	}
 	for i := range l.items {
 		o := &l.items[i]
+		for j := o.from; j < o.to; j++ {
+			containers[j] = metrics.ContainerMetrics{Name: l.usages[j].Name, Usage: resourceList(&l.usages[j], o.swap)}
+		}
 		items[i] = metrics.PodMetrics{
 			ObjectMeta: l.metaOf(o).apiObjectMeta(now),
 			Timestamp:  o.timestamp(),

@@ -10,20 +10,22 @@ import (
 	"github.com/weir-metrics/weir/cluster/resourceusage"
 )
 
-// resourceList returns u in the API's form: "1500n", "4Ki".
-func resourceList(u *resourceusage.Usage) corev1.ResourceList {
-	return corev1.ResourceList{corev1.ResourceCPU: cpuQuantity(u), corev1.ResourceMemory: memoryQuantity(u)}
+// resourceSwap is the name of swap in use, by which "kubectl top --show-swap" asks for it.
+const resourceSwap = corev1.ResourceName("swap")
+
+// resourceList returns u in the API's form: "1500n", "4Ki". It has swap if swap is set and u reports it.
+func resourceList(u *resourceusage.Usage, swap bool) corev1.ResourceList {
+	list := corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewScaledQuantity(u.CPU, resource.Nano),
+		corev1.ResourceMemory: *resource.NewQuantity(u.Memory, resource.BinarySI),
+	}
+	if swap && u.Swap >= 0 {
+		list[resourceSwap] = *resource.NewQuantity(u.Swap, resource.BinarySI)
+	}
+	return list
 }
 
-func cpuQuantity(u *resourceusage.Usage) resource.Quantity {
-	return *resource.NewScaledQuantity(u.CPU, resource.Nano)
-}
-
-func memoryQuantity(u *resourceusage.Usage) resource.Quantity {
-	return *resource.NewQuantity(u.Memory, resource.BinarySI)
-}
-
-// quantityText is a quantity as text: a number and a suffix.
+// quantityText is a quantity as text: a number and a suffix. The zero quantityText is none.
 type quantityText struct {
 	value  uint64
 	digits uint8 // how many digits value has
@@ -39,10 +41,10 @@ const (
 	binaryOne  = 10
 )
 
-// cpuText returns the text of cpuQuantity for nanocores, which must not be negative.
+// cpuText returns the text of nanocores, which must not be negative.
 func cpuText(nanocores int64) quantityText { return decimalText(uint64(nanocores), 0) }
 
-// memoryText returns the text of memoryQuantity for bytes, which must not be negative. The
+// memoryText returns the text of bytes, which must not be negative. The
 // library writes less than 1 Ki in decimals: 1000 is "1k".
 func memoryText(bytes int64) quantityText {
 	v := uint64(bytes)
@@ -66,6 +68,9 @@ func decimalText(v uint64, suffix uint8) quantityText {
 	}
 	return quantityText{v, countDigits(v), suffix}
 }
+
+// isKnown reports whether q is a quantity.
+func (q quantityText) isKnown() bool { return q.digits > 0 }
 
 // size returns the length of q in bytes.
 func (q quantityText) size() int { return int(q.digits) + len(suffixes[q.suffix]) }

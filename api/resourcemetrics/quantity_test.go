@@ -19,8 +19,8 @@ func FuzzQuantity(f *testing.F) {
 		v &= math.MaxInt64
 		// Fuzzing would seldom find the round numbers near v.
 		for _, v := range []int64{v, v / 1000 * 1000, v / 1e6 * 1e6, v / 1e9 * 1e9, v &^ 0x3ff, v &^ 0xfffff, v >> 30 << 30} {
-			u := &resourceusage.Usage{CPU: v, Memory: v}
-			cpu, memory := cpuQuantity(u), memoryQuantity(u)
+			list := resourceList(&resourceusage.Usage{CPU: v, Memory: v, Swap: v}, true)
+			cpu, memory, swap := list.Cpu(), list.Memory(), list[resourceSwap]
 			q := cpuText(v)
 			if got := string(q.append(nil)); got != cpu.String() || len(got) != q.size() {
 				t.Errorf("%d nanocores: got %q of %d bytes, want %q", v, got, q.size(), cpu.String())
@@ -28,6 +28,9 @@ func FuzzQuantity(f *testing.F) {
 			q = memoryText(v)
 			if got := string(q.append(nil)); got != memory.String() || len(got) != q.size() {
 				t.Errorf("%d bytes: got %q of %d bytes, want %q", v, got, q.size(), memory.String())
+			}
+			if swap.String() != memory.String() {
+				t.Errorf("%d bytes: got %q of swap, want %q as of memory", v, swap.String(), memory.String())
 			}
 		}
 	})

@@ -87,6 +87,18 @@ type usageReader struct {
 	options *Options
 	orders  *podOrderCache
 	index   *podindex.Index
+	swapOf  metric.NodeName // the node that hasSwap was asked for last
+	swap    bool            // its answer
+}
+
+// hasSwap reports whether the API server reports swap space of a node. A LIST reads the pods of a
+// node together, so that only the first one looks the node up.
+func (u *usageReader) hasSwap(node metric.NodeName) bool {
+	if u.swapOf != node {
+		n := u.facts.Node(node)
+		u.swapOf, u.swap = node, n != nil && n.Swap
+	}
+	return u.swap
 }
 
 // mayServe reports whether a pod that was measured completely may be served, and removes the
@@ -140,7 +152,7 @@ func (u *usageReader) readWithoutFacts(c listFilter, r *usageList) {
 	}
 	u.view.EachPodUsage(func(usage *resourceusage.PodUsage) bool {
 		if c.matches(usage.Namespace, string(usage.Name), nil) {
-			r.addPod(usage, r.addMeta(newObjectMeta(usage.Namespace, string(usage.Name), noLabels)))
+			r.addPod(usage, r.addMeta(newObjectMeta(usage.Namespace, string(usage.Name), noLabels)), false)
 		}
 		return true
 	})
@@ -208,7 +220,7 @@ func (u *usageReader) readPod(r *usageList, ref metric.PodRef, p *cluster.Pod) b
 	if p != nil {
 		labels = r.labelSets.setOf(p.Labels)
 	}
-	r.addPod(&r.pod, r.addMeta(newObjectMeta(ref.Namespace, string(ref.Name), labels)))
+	r.addPod(&r.pod, r.addMeta(newObjectMeta(ref.Namespace, string(ref.Name), labels)), u.hasSwap(r.pod.Node))
 	return true
 }
 
@@ -227,7 +239,7 @@ func (u *usageReader) scanPods(r *usageList, c listFilter) (missing []*cluster.P
 			return true
 		}
 		if s := scan.metaAt(position); everything || c.matches(s.namespace, s.name, s.labels.all) {
-			r.addPod(usage, position)
+			r.addPod(usage, position, u.hasSwap(usage.Node))
 		}
 		return true
 	}
@@ -281,6 +293,6 @@ func (u *usageReader) readNode(r *usageList, name metric.NodeName, n *cluster.No
 	if n != nil && len(n.Labels) > 0 {
 		labels = newLabelSet(n.Labels, "") // no two nodes have the same labels
 	}
-	r.addNode(newObjectMeta("", string(name), labels), usage, over)
+	r.addNode(newObjectMeta("", string(name), labels), usage, over, n != nil && n.Swap)
 	return true
 }

@@ -30,6 +30,7 @@ type usageItem struct {
 	// container of a pod.
 	from, to int32
 	meta     int32 // index in usageList.metas
+	swap     bool  // its node has swap space, so that its usages are served with swap, also with 0
 }
 
 // usageList is the result of a LIST, in a few slices instead of many small objects.
@@ -76,18 +77,29 @@ func (l *usageList) grow(pods int) {
 	l.items, l.usages = slices.Grow(l.items, pods), slices.Grow(l.usages, 2*pods)
 }
 
-// addPod appends a pod. meta is its index in metas.
-func (l *usageList) addPod(u *resourceusage.PodUsage, meta int32) {
+// addPod appends a pod. meta is its index in metas, and swap reports that its node has swap space.
+func (l *usageList) addPod(u *resourceusage.PodUsage, meta int32, swap bool) {
 	from := int32(len(l.usages))
 	l.usages = append(l.usages, u.Containers...)
-	l.items = append(l.items, usageItem{window: u.Window, from: from, to: int32(len(l.usages)), meta: meta})
+	l.items = append(l.items, usageItem{window: u.Window, from: from, to: int32(len(l.usages)), meta: meta, swap: swap || usesSwap(u.Containers)})
 }
 
-// addNode appends a node.
-func (l *usageList) addNode(s objectMeta, u resourceusage.Usage, over metric.Window) {
+// addNode appends a node. swap reports that it has swap space.
+func (l *usageList) addNode(s objectMeta, u resourceusage.Usage, over metric.Window, swap bool) {
 	from := int32(len(l.usages))
 	l.usages = append(l.usages, u)
-	l.items = append(l.items, usageItem{window: over, from: from, to: from + 1, meta: l.addMeta(s)})
+	l.items = append(l.items, usageItem{window: over, from: from, to: from + 1, meta: l.addMeta(s), swap: swap || usesSwap(l.usages[from:])})
+}
+
+// usesSwap reports whether swap is in use. Then the node has swap space, also if the API server does
+// not report that: before Kubernetes 1.34 it never does.
+func usesSwap(usages []resourceusage.Usage) bool {
+	for i := range usages {
+		if usages[i].Swap > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // addMeta appends s to r's own metas and returns its index.

@@ -14,7 +14,7 @@ import (
 func TestSendPanics(t *testing.T) {
 	r := &usageList{}
 	for i := range 2000 {
-		r.addPod(&resourceusage.PodUsage{Containers: []resourceusage.Usage{{Name: "app"}}}, r.addMeta(newObjectMeta("shop", fmt.Sprint("web-", i), noLabels)))
+		r.addPod(&resourceusage.PodUsage{Containers: []resourceusage.Usage{{Name: "app"}}}, r.addMeta(newObjectMeta("shop", fmt.Sprint("web-", i), noLabels)), false)
 	}
 	defer func() {
 		if got := recover(); got != http.ErrAbortHandler {

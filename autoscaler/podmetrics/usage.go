@@ -132,7 +132,7 @@ func (r *targetReader) usageAt(view UsageReader, e metric.Entity) (u resourceusa
 		return u, over, false
 	}
 	memory, _, ok := r.lastPoint(view, e, metric.MemoryWorkingSet)
-	return resourceusage.Usage{Name: e.Name, CPU: int64(math.Round(cpu)), Memory: int64(math.Round(memory))}, over, ok
+	return resourceusage.Usage{Name: e.Name, CPU: int64(math.Round(cpu)), Memory: int64(math.Round(memory)), Swap: -1}, over, ok
 }
 
 // lastPoint returns the last value of a metric before r.at, unless it is older than MaxAge. The

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
@@ -18,6 +19,7 @@ func nodeFacts(n *v1.Node) *cluster.Node {
 		Name:          metric.NodeName(n.Name),
 		KubeletPort:   n.Status.DaemonEndpoints.KubeletEndpoint.Port,
 		Unschedulable: n.Spec.Unschedulable,
+		Swap:          n.Status.NodeInfo.Swap != nil && ptr.Deref(n.Status.NodeInfo.Swap.Capacity, 0) > 0,
 		Labels:        n.Labels,
 		Annotations:   n.Annotations,
 	}

@@ -194,7 +194,7 @@ func TestNode(t *testing.T) {
 	"spec": {"unschedulable": true},
 	"status": {
 		"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "Hostname", "address": "n1"}],
-		"daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+		"daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}}, "nodeInfo": {"swap": {"capacity": 1073741824}},
 		"conditions": [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": "True"},
 			{"type": "DrainInProgress", "status": "True"}, {"type": "Drained", "status": "False"}],
 		"capacity": {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"},
@@ -214,7 +214,7 @@ func TestNode(t *testing.T) {
 	if diff := cmp.Diff([]cluster.NodeLifecycle{"DrainInProgress"}, f.Lifecycle); diff != "" {
 		t.Errorf("lifecycle (-want +got):\n%s", diff)
 	}
-	if !f.Ready || !f.Unschedulable || f.KubeletPort != 10250 || f.Labels["zone"] != "a" || f.Annotations["note"] != "x" || f.Cores() != 4 {
+	if !f.Ready || !f.Unschedulable || !f.Swap || f.KubeletPort != 10250 || f.Labels["zone"] != "a" || f.Annotations["note"] != "x" || f.Cores() != 4 {
 		t.Errorf("node: %+v", f)
 	}
 }

@@ -22,11 +22,12 @@ import (
 	"github.com/weir-metrics/weir/metric/run"
 )
 
-// Usage is the CPU and memory of a node or container.
+// Usage is what a node or container uses.
 type Usage struct {
 	Name   string // of the container; empty for a node
 	CPU    int64  // nanocores
 	Memory int64  // bytes: the working set
+	Swap   int64  // bytes; negative if it was not reported
 }
 
 // PodUsage is the usage of a pod. All its required containers were measured.
@@ -140,7 +141,11 @@ func UsageOf(s *metric.Sample) (u Usage, window metric.Window, ok bool) {
 	if !ok {
 		return Usage{}, metric.Window{}, false
 	}
-	u, ok = NewUsage(cpu, memory)
+	swap, ok := ValueOf(s, metric.MemorySwap)
+	if !ok {
+		swap = -1
+	}
+	u, ok = NewUsage(cpu, memory, swap)
 	if !ok {
 		return Usage{}, metric.Window{}, false
 	}
@@ -151,13 +156,16 @@ func UsageOf(s *metric.Sample) (u Usage, window metric.Window, ok bool) {
 	return u, metric.Window{End: s.Times[metric.CPU]}, true
 }
 
-// NewUsage returns a usage without a name from nanocores and bytes. ok is false if one of
-// them is negative, infinite or NaN.
-func NewUsage(cpu, memory float64) (u Usage, ok bool) {
+// NewUsage returns a usage without a name from nanocores and bytes. ok is false if CPU or memory is
+// negative, infinite or NaN. Such a swap counts as not reported.
+func NewUsage(cpu, memory, swap float64) (u Usage, ok bool) {
 	if !isAmount(cpu) || !isAmount(memory) {
 		return Usage{}, false
 	}
-	return Usage{CPU: roundToInt(cpu), Memory: roundToInt(memory)}, true
+	if !isAmount(swap) {
+		swap = -1
+	}
+	return Usage{CPU: roundToInt(cpu), Memory: roundToInt(memory), Swap: roundToInt(swap)}, true
 }
 
 // OlderWindow returns the window that ended first; of two that ended together, the longer one.

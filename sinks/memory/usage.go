@@ -190,7 +190,11 @@ func (r *round) usage(i int) (u resourceusage.Usage, over metric.Window, ok bool
 	if !ok {
 		return u, over, false
 	}
-	if u, ok = resourceusage.NewUsage(cpu, memory); !ok {
+	swap, ok := r.value(i, metric.MemorySwap)
+	if !ok {
+		swap = -1
+	}
+	if u, ok = resourceusage.NewUsage(cpu, memory, swap); !ok {
 		return u, over, false
 	}
 	if w := r.window(i, metric.CPU); w.End != 0 {

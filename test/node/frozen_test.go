@@ -90,6 +90,19 @@ func TestFrozen(t *testing.T) {
 		}
 		return err
 	})
+	eventually(t, "kubectl top shows the pod's swap", time.Minute, func() error {
+		out, _, err := w.Kubectl(t.Context(), "top", "pods", "-n", namespace, "--show-swap", "--no-headers")
+		if err != nil {
+			return err
+		}
+		for row := range strings.Lines(out) {
+			if cells := strings.Fields(row); len(cells) == 4 && cells[0] == "burstable" && cells[3] != "0Mi" {
+				t.Logf("kubectl top pods --show-swap:\n%s", out)
+				return nil
+			}
+		}
+		return fmt.Errorf("kubectl top shows no swap of burstable:\n%s", out)
+	})
 }
 
 // swapOn gives the virtual machine so many bytes of swap until the end of the test.
