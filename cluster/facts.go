@@ -26,6 +26,8 @@ type Facts struct {
 
 	// generation is different for each Facts that With returns; 0 for the zero Facts.
 	generation uint64
+	// leftOut is how many nodes there are besides nodes, because the cluster has too many.
+	leftOut int
 
 	nodes table[metric.NodeName, *Node]
 	pods  table[metric.Namespace, *NamespacePods]
@@ -56,10 +58,14 @@ type Node struct {
 	// Lifecycle has the conditions of KEP-5683 that are true. The administrator sets them.
 	Lifecycle   []NodeLifecycle
 	Labels      map[string]string
-	Annotations map[string]string
+	Annotations map[string]string // only PathAnnotation: others can be long, and nothing reads them
 	// Spec has capacity and allocatable: CPUNodeCapacity and so on.
 	Spec metric.Values
 }
+
+// PathAnnotation is the annotation of a Node with the path at which its kubelet serves
+// /metrics/resource. metrics-server defines the annotation.
+const PathAnnotation = "metrics.k8s.io/resource-metrics-path"
 
 // NodeLifecycle is a condition of KEP-5683, as Kubernetes spells it, for example DrainInProgress.
 type NodeLifecycle string
@@ -435,6 +441,14 @@ func (f *Facts) Nodes() int {
 	return f.nodes.n
 }
 
+// LeftOutNodes returns how many nodes of the cluster are not among the facts because it has too many.
+func (f *Facts) LeftOutNodes() int {
+	if f == nil {
+		return 0
+	}
+	return f.leftOut
+}
+
 // EachNode calls do for every node, in no order, until do returns false.
 func (f *Facts) EachNode(do func(*Node) bool) {
 	if f != nil {
@@ -537,6 +551,8 @@ type FactsChange struct {
 	// and another UID. The old one need not be in GonePods.
 	GoneNodes []metric.NodeName
 	GonePods  []metric.PodRef
+	// LeftOutNodes is how many nodes there are that the facts do not have.
+	LeftOutNodes int
 }
 
 // With returns facts with the change applied; f itself does not change. Both share what did not
@@ -546,7 +562,7 @@ func (f *Facts) With(c FactsChange) *Facts {
 	if f != nil {
 		*n = *f
 	}
-	n.Synced, n.At, n.generation = c.Synced, c.At, nextGeneration()
+	n.Synced, n.At, n.leftOut, n.generation = c.Synced, c.At, c.LeftOutNodes, nextGeneration()
 	nodes := map[metric.NodeName]*Node{} // nil: gone
 	for _, name := range c.GoneNodes {
 		nodes[name] = nil

@@ -6,7 +6,7 @@ import "github.com/weir-metrics/weir/metric"
 // f. It skips what both share, so it is cheap if f was made from old by a few changes. old may
 // be nil; f may not.
 func (f *Facts) Since(old *Facts) FactsChange {
-	c := FactsChange{Synced: f.Synced, At: f.At}
+	c := FactsChange{Synced: f.Synced, At: f.At, LeftOutNodes: f.leftOut}
 	if old == nil {
 		old = &Facts{}
 	}

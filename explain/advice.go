@@ -123,6 +123,8 @@ func (w *messageWriter) reasonAdvice(r *Outcome) string {
 		templates = []template{"Nothing is broken. `cat /proc/PID/cgroup` on the node shows the cgroup that counts the CPU time of a process."}
 	case r.Reason == metric.Ambiguous && r.evidence.Rule == placeRule:
 		templates = severalNodes
+	case r.Reason == metric.OverLimit && r.Said != "":
+		templates = []template{tooManyNodesAdvice}
 	case r.Reason == metric.OldContainer && !r.Served && isOnlyRun(w.pod.Container(cmp.Or(r.Container, w.container))):
 		templates = []template{onlyRun}
 	}
@@ -173,6 +175,9 @@ var advices = [metric.NumReasons]template{
 
 	metric.Incomplete: "Ask for the container that is at fault: `weir explain container {namespace}/{pod}[/{container}]`.",
 }
+
+// tooManyNodesAdvice is the advice about nodes that are left out.
+const tooManyNodesAdvice = "`kubectl get nodes --sort-by=.metadata.creationTimestamp` shows whether they are real. If something creates Nodes that no machine has, stop it and delete them; else raise --max-nodes."
 
 // withoutAddresses is the advice about a node that has no address of any type.
 const withoutAddresses = "The node has no address at all. Its kubelet or, with --cloud-provider=external, the cloud controller manager has to report one: `kubectl describe node {node}` shows whether it is still tainted as uninitialized; on the machine, `journalctl -u kubelet`."

@@ -60,7 +60,7 @@ var messages = [metric.NumReasons][]template{
 	metric.NoData:        {"{node} wrote 0 for what it could not read[; its counter was {counter before} {read before}]"},
 	metric.Unsupported:   {"{said}", "this source or kernel cannot supply it"},
 	metric.NotApplicable: {"{said}", "it has none of its own"},
-	metric.OverLimit:     {"it was dropped at the configured limit[ of {limit}]"},
+	metric.OverLimit:     {"{said}", "it was dropped at the configured limit[ of {limit}]"},
 
 	metric.OtherNode: {
 		"several nodes report the pod, nothing shows which is right, and {chosen node} was chosen",

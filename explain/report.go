@@ -55,7 +55,21 @@ func (ex *Explainer) Missing() MissingReport {
 	if ex.Facts == nil {
 		r.reported(func(metric.Namespace) bool { return true })
 	}
+	r.leftOut(ex.Facts.LeftOutNodes())
 	return r.report("the cluster")
+}
+
+// tooManyNodes is why nodes are left out.
+const tooManyNodes = "the cluster has more nodes than weir reads (--max-nodes); it reads first those that are ready, then those that it knew before"
+
+// leftOut counts n nodes that are left out because the cluster has too many. Their names are not known.
+func (r *reporter) leftOut(n int) {
+	if n == 0 {
+		return
+	}
+	o := Outcome{Reason: metric.OverLimit, Said: tooManyNodes}
+	r.nodes.Expected += n
+	r.causeOf(causeKey{reason: o.Reason, detail: o.Said}, &o, "").Nodes += n
 }
 
 // nodes returns every node that is known or read.

@@ -91,6 +91,8 @@ func unknown(explainer *explain.Explainer, r Request) *weirdev.Problem {
 		p.Hint = hint + " Is the name right?"
 	case r.Cgroup != "":
 		p.Hint = "No node that is read reports it. `weir top cgroups` lists those that are measured; those of pods are explained by pod."
+	case r.Node != "" && explainer.Facts.LeftOutNodes() > 0:
+		p.Hint = "The cluster has more nodes than weir reads (--max-nodes), and this may be one of those that are left out."
 	case r.Node != "":
 		p.Hint = hint + " Is the name right?"
 	case r.Container != "":

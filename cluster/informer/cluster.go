@@ -41,6 +41,8 @@ type Options struct {
 	Now func() time.Time
 	// Debounce is how long changes are collected before new facts are published. Default: 50ms.
 	Debounce time.Duration
+	// MaxNodes is how many nodes the facts have at most. Default: DefaultMaxNodes.
+	MaxNodes int
 	// Silence is how long the API server may send nothing about pods before that is logged. It
 	// sends a bookmark about once a minute even if nothing changes. Default: 3m.
 	Silence time.Duration
@@ -53,6 +55,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.Debounce = cmp.Or(o.Debounce, 50*time.Millisecond)
 	o.Silence = cmp.Or(o.Silence, 3*time.Minute)
+	o.MaxNodes = cmp.Or(o.MaxNodes, DefaultMaxNodes)
 	return o
 }
 
@@ -61,6 +64,7 @@ type Cluster struct {
 	opts    Options
 	client  kubernetes.Interface
 	queue   *queue
+	limit   nodeLimit
 	facts   atomic.Pointer[cluster.Facts]
 	pods    atomic.Pointer[nodePods] // nil unless Options.Node is set
 	changed chan struct{}
@@ -85,7 +89,7 @@ func New(o Options) (*Cluster, error) {
 // NewForClient returns a Cluster that uses client. It ignores o.Kubeconfig and o.Master.
 func NewForClient(client kubernetes.Interface, o Options) *Cluster {
 	o = o.withDefaults()
-	return &Cluster{opts: o, client: client, queue: newQueue(), changed: make(chan struct{}, 1)}
+	return &Cluster{opts: o, client: client, queue: newQueue(), limit: newNodeLimit(o.MaxNodes), changed: make(chan struct{}, 1)}
 }
 
 // maxList limits a list of all pods, which API servers before Kubernetes 1.34 send as one answer:
@@ -178,7 +182,14 @@ func (c *Cluster) loop(ctx context.Context) {
 // publish replaces the facts with facts that include the changes in p.
 func (c *Cluster) publish(p pending) {
 	old := c.facts.Load()
+	c.limit.keep(&p, old)
 	facts, changed := p.apply(old)
+	switch before, now := old.LeftOutNodes(), facts.LeftOutNodes(); {
+	case before == 0 && now > 0:
+		c.opts.Logger.Warn("the cluster has more nodes than --max-nodes: the others are not read; weir explain missing counts them", zap.Int("read", facts.Nodes()), zap.Int("others", now))
+	case before > 0 && now == 0:
+		c.opts.Logger.Info("the cluster has no more nodes than --max-nodes any more")
+	}
 	if c.opts.Node != "" {
 		c.pods.Store(c.pods.Load().with(&p))
 	}

@@ -21,7 +21,9 @@ func nodeFacts(n *v1.Node) *cluster.Node {
 		Unschedulable: n.Spec.Unschedulable,
 		Swap:          n.Status.NodeInfo.Swap != nil && ptr.Deref(n.Status.NodeInfo.Swap.Capacity, 0) > 0,
 		Labels:        n.Labels,
-		Annotations:   n.Annotations,
+	}
+	if path, ok := n.Annotations[cluster.PathAnnotation]; ok {
+		f.Annotations = map[string]string{cluster.PathAnnotation: path}
 	}
 	for _, a := range n.Status.Addresses {
 		f.Addresses = append(f.Addresses, cluster.NodeAddress{Type: string(a.Type), Address: a.Address})

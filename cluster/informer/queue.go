@@ -33,6 +33,7 @@ type pending struct {
 	listedNodes, listedPods bool
 	// fromServer means that the API server has listed pods. Until then the kubelet's count.
 	fromServer bool
+	leftOut    int       // how many nodes are left out
 	at         time.Time // when the API server last answered about pods
 }
 
@@ -113,7 +114,7 @@ func (p *pending) apply(old *cluster.Facts) (facts *cluster.Facts, changed bool)
 			pod.KnownAt = before.KnownAt
 		}
 	}
-	c := cluster.FactsChange{Synced: p.listedNodes && p.listedPods, At: p.at}
+	c := cluster.FactsChange{Synced: p.listedNodes && p.listedPods, At: p.at, LeftOutNodes: p.leftOut}
 	c.Nodes, c.GoneNodes = compare(p.nodes, p.allNodes, old.Node, old.EachNode, func(n *cluster.Node) metric.NodeName { return n.Name })
 	c.Pods, c.GonePods = compare(p.pods, p.allPods, old.Pod, old.EachPod, func(pod *cluster.Pod) metric.PodRef { return pod.PodRef })
 	changed = old == nil || old.Synced != c.Synced || len(c.Nodes)+len(c.GoneNodes)+len(c.Pods)+len(c.GonePods) > 0

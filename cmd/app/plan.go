@@ -59,6 +59,7 @@ func (c *config) addPipelineFlags(f *pflag.FlagSet) {
 	f.Var(&c.history, "history", historyflag.Usage)
 	f.DurationVar(&c.plan.Resolution, "metric-resolution", c.plan.Resolution, "time between two reads of a source, unless the source has the option resolution")
 	f.DurationVar(&c.plan.Rate.CoarseWindow, "summary-window", c.plan.Rate.CoarseWindow, "shortest window of a rate where times are whole seconds, as in /stats/summary: a rate can be wrong by 1s of its window, 3% at 30s and 10% at 10s")
+	f.IntVar(&c.plan.MaxNodes, "max-nodes", informer.DefaultMaxNodes, "how many nodes of the cluster are read at most: those that are ready first")
 	f.IntVar(&c.plan.MaxReads, "max-reads", 128, "how many sources are read at the same time; those that have not answered for half a second do not count")
 }
 
@@ -83,6 +84,7 @@ type plan struct {
 	// History is the Prometheus that has the metrics from before weir's memory, or nil.
 	History    *history.Options
 	Cluster    *informer.Options // nil without a cluster
+	MaxNodes   int
 	MaxReads   int
 	Rate       rate.Options
 	Resolution time.Duration // of sources that do not set their own
@@ -120,6 +122,8 @@ func (c *config) compile(source string) (*plan, error) {
 		return nil, cli.Usage(fmt.Errorf("--summary-window cannot be %v: 10s to 5m", p.Rate.CoarseWindow))
 	case p.MaxReads < 1:
 		return nil, cli.Usage(fmt.Errorf("--max-reads cannot be %d", p.MaxReads))
+	case p.MaxNodes < 0:
+		return nil, cli.Usage(fmt.Errorf("--max-nodes cannot be %d", p.MaxNodes))
 	}
 	if err := c.cluster.Check(); err != nil {
 		return nil, err
@@ -139,6 +143,7 @@ func (c *config) compile(source string) (*plan, error) {
 	}
 	if c.cluster.Given() || p.needsCluster() {
 		o := c.cluster.Options()
+		o.MaxNodes = p.MaxNodes
 		p.Cluster = &o
 	}
 	var err error

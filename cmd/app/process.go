@@ -143,6 +143,9 @@ func (w *weirProcess) openCluster(_ context.Context, h *feature.Host) error {
 		return feature.NoCluster(err)
 	}
 	h.Cluster = &feature.Cluster{Cluster: watch, Options: *w.plan.Cluster}
+	h.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "weir_nodes_left_out", Help: "Number of nodes that are not read because the cluster has more than --max-nodes.",
+	}, func() float64 { return float64(watch.Facts().LeftOutNodes()) }))
 	h.Add(feature.Part{Name: "cluster watch", Run: watch.Run})
 	return nil
 }

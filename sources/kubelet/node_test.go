@@ -584,7 +584,7 @@ func TestPathOfAnnotation(t *testing.T) {
 		s := a.scraper(o)
 		target := targetOf(&cluster.Node{
 			Name: "n1", Addresses: []cluster.NodeAddress{{Type: "InternalIP", Address: host}}, KubeletPort: int32(port),
-			Annotations: map[string]string{PathAnnotation: annotation},
+			Annotations: map[string]string{cluster.PathAnnotation: annotation},
 		}, &s.opts)
 		_, err := read(t, s, target)
 		if err != nil && o.Endpoint == Resource {

@@ -226,7 +226,7 @@ func TestInClusterDefaults(t *testing.T) {
 func TestResourcePath(t *testing.T) {
 	f := func(annotation, want, doubt string) {
 		t.Helper()
-		got, err := resourcePath(&cluster.Node{Annotations: map[string]string{PathAnnotation: annotation}})
+		got, err := resourcePath(&cluster.Node{Annotations: map[string]string{cluster.PathAnnotation: annotation}})
 		text := ""
 		if err != nil {
 			text = err.Error()
@@ -263,7 +263,7 @@ func FuzzResourcePath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, annotation string) {
 		target := targetOf(&cluster.Node{
 			Name: "n1", Addresses: []cluster.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}},
-			Annotations: map[string]string{PathAnnotation: annotation},
+			Annotations: map[string]string{cluster.PathAnnotation: annotation},
 		}, &s.opts)
 		if target.PathError != nil && target.Path != "" {
 			t.Fatalf("%q: path %q is used though %v", annotation, target.Path, target.PathError)

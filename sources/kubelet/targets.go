@@ -26,10 +26,10 @@ type Target struct {
 	Node metric.NodeName
 	// Address is "host:port".
 	Address string
-	// Path replaces /metrics/resource: it is the value of the node's PathAnnotation. It is empty if
+	// Path replaces /metrics/resource: it is the value of the node's cluster.PathAnnotation. It is empty if
 	// there is none.
 	Path string
-	// PathError is what is wrong with the PathAnnotation; /metrics/resource is then read. It is nil
+	// PathError is what is wrong with the cluster.PathAnnotation; /metrics/resource is then read. It is nil
 	// if nothing is wrong.
 	PathError error
 	// Guessed means that Node is only the host of a static target. The kubelet may then report another
@@ -103,28 +103,24 @@ func targetOf(n *cluster.Node, o *Options) Target {
 	}}
 }
 
-// PathAnnotation is the annotation of a Node with the path at which its kubelet serves
-// /metrics/resource. metrics-server defines the annotation.
-const PathAnnotation = "metrics.k8s.io/resource-metrics-path"
-
-// maxPath bounds the annotation, in bytes. Kubernetes allows 256 KiB.
+// maxPath bounds cluster.PathAnnotation, in bytes. Kubernetes allows 256 KiB.
 const maxPath = 1024
 
-// resourcePath returns the path in a node's PathAnnotation, or an empty path if there is none. A
+// resourcePath returns the path in a node's cluster.PathAnnotation, or an empty path if there is none. A
 // value that is not a path is an error.
 func resourcePath(n *cluster.Node) (string, error) {
-	path := n.Annotations[PathAnnotation]
+	path := n.Annotations[cluster.PathAnnotation]
 	if path == "" {
 		return "", nil
 	}
 	if len(path) > maxPath {
-		return "", fmt.Errorf("annotation %s is ignored: it is %d bytes long, and a path has at most %d", PathAnnotation, len(path), maxPath)
+		return "", fmt.Errorf("annotation %s is ignored: it is %d bytes long, and a path has at most %d", cluster.PathAnnotation, len(path), maxPath)
 	}
 	i := strings.IndexFunc(path, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || r == '?' || r == '#' || r == '\\'
 	})
 	if i >= 0 || strings.Contains(path, "://") {
-		return "", fmt.Errorf("annotation %s=%q is ignored: it is not a path; write a path such as /metrics/resource", PathAnnotation, path)
+		return "", fmt.Errorf("annotation %s=%q is ignored: it is not a path; write a path such as /metrics/resource", cluster.PathAnnotation, path)
 	}
 	if path[0] != '/' {
 		path = "/" + path // metrics-server accepts it too

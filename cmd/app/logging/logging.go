@@ -5,6 +5,8 @@ package logging
 import (
 	"fmt"
 	"io"
+	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
@@ -75,7 +77,31 @@ func New(o Options, w io.Writer) (*zap.Logger, zap.AtomicLevel, error) {
 		c.ConsoleSeparator = " "
 		encoder = zapcore.NewConsoleEncoder(c)
 	}
-	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)), level, nil
+	to := zapcore.Lock(zapcore.AddSync(w))
+	verbose := zap.LevelEnablerFunc(func(l zapcore.Level) bool { return l < zapcore.InfoLevel && level.Enabled(l) })
+	normal := zap.LevelEnablerFunc(func(l zapcore.Level) bool { return l >= zapcore.InfoLevel && level.Enabled(l) })
+	return zap.New(zapcore.NewTee(zapcore.NewCore(encoder, to, verbose), limitRepeats(zapcore.NewCore(encoder, to, normal)))), level, nil
+}
+
+// maxRepeats is how often one message is logged within a minute. An event that concerns each of many
+// nodes would fill the log.
+const maxRepeats = 100
+
+// limitRepeats returns a core that logs a message at most maxRepeats times a minute, and then one line that
+// more are left out.
+func limitRepeats(core zapcore.Core) zapcore.Core {
+	var mu sync.Mutex
+	reported := map[string]time.Time{} // when it was last logged that a message is left out
+	return zapcore.NewSamplerWithOptions(core, time.Minute, maxRepeats, 0, zapcore.SamplerHook(func(e zapcore.Entry, d zapcore.SamplingDecision) {
+		mu.Lock()
+		defer mu.Unlock()
+		if d&zapcore.LogDropped == 0 || e.Time.Sub(reported[e.Message]) < time.Minute {
+			return
+		}
+		reported[e.Message] = e.Time
+		note := zapcore.Entry{Level: e.Level, Time: e.Time, Message: fmt.Sprintf("more than %d lines within a minute have the same message: the others are left out", maxRepeats)}
+		_ = core.Write(note, []zapcore.Field{zap.String("repeated", e.Message)}) // zap does not report such errors either
+	}))
 }
 
 // levelName encodes the levels below debug as "debug", because zap has no names for them.

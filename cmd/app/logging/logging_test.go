@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"go.uber.org/zap"
 )
 
 func TestLevels(t *testing.T) {
@@ -90,4 +91,30 @@ func TestSinkKeepsWhatIsSaid(t *testing.T) {
 			t.Errorf("%s = %v, want %v", key, got[key], want)
 		}
 	}
+}
+
+// An event that concerns each of many nodes is logged a hundred times, and then one line says that more
+// are left out. Debug messages are not left out, and neither are others.
+func TestRepeatedMessages(t *testing.T) {
+	const times = 10_000
+	var out bytes.Buffer
+	log, _, err := New(Options{Level: "debug", Format: "console"}, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range times {
+		log.With(zap.Int("node", i)).Warn("the source fails")
+		log.Debug("the source is gone")
+	}
+	log.Warn("another")
+	f := func(want int, part string) {
+		t.Helper()
+		if got := strings.Count(out.String(), part); got != want {
+			t.Errorf("%d lines have %q, want %d", got, part, want)
+		}
+	}
+	f(maxRepeats, "WARN the source fails")
+	f(times, "the source is gone")
+	f(1, "WARN another")
+	f(1, `WARN more than 100 lines within a minute have the same message: the others are left out {"repeated": "the source fails"}`)
 }

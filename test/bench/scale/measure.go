@@ -71,7 +71,7 @@ func withWeir(ctx context.Context, p plan, resolution time.Duration, nodes int, 
 	flags := strings.Fields(p.extra)
 	if nodes > supported {
 		// A thousand reads a second of 0.1 s each are a hundred at a time.
-		flags = append([]string{"--max-reads=640"}, flags...)
+		flags = append([]string{"--max-reads=640", "--max-nodes=" + strconv.Itoa(nodes)}, flags...)
 	}
 	if most := connections(); nodes > most {
 		args = append(args, "--connections", strconv.Itoa(most)) // weir has the same limit and keeps fewer open
