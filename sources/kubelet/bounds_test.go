@@ -1,15 +1,16 @@
 package kubelet
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
@@ -53,11 +54,13 @@ func TestAnswersAreBoundedByThePods(t *testing.T) {
 // TestLargeBuffersWait reads a body that is larger than what other bodies leave of the memory for all.
 func TestLargeBuffersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		large := semaphore.NewWeighted(8 << 20)
-		if !large.TryAcquire(7 << 20) {
-			t.Fatal("no memory")
-		}
-		time.AfterFunc(time.Second, func() { large.Release(7 << 20) })
+		large := newBudget(1 << 20)
+		time.AfterFunc(time.Second, func() {
+			large.mu.Lock()
+			large.left += 7 << 20
+			large.mu.Unlock()
+			large.wake()
+		})
 		began := time.Now()
 		for _, size := range []int{smallBytes / 4, 3 << 20} {
 			b := &buffer{}
@@ -69,11 +72,89 @@ func TestLargeBuffersWait(t *testing.T) {
 			if waited, want := time.Since(began), time.Second; (waited >= want) != (size > smallBytes) {
 				t.Errorf("%d bytes: waited %v", size, waited)
 			}
-			large.Release(b.large)
+			large.giveBack(b)
 		}
-		if !large.TryAcquire(8 << 20) {
-			t.Error("memory was not given back")
+		wantFree(t, large, 8<<20)
+	})
+}
+
+// wantFree checks that nothing of a budget is taken.
+func wantFree(t *testing.T, a *memoryBudget, want int64) {
+	t.Helper()
+	if a.left != want || len(a.holders) != 0 || a.waiting != 0 {
+		t.Errorf("%d bytes are free, %d buffers have some and %d reads wait; want %d, 0 and 0", a.left, len(a.holders), a.waiting, want)
+	}
+}
+
+// TestHugeAnswersLeaveMemoryToOthers has more nodes than fit into the memory send an answer that is large and
+// then does not end. Another node's payload of 3 MiB does not wait for them.
+func TestHugeAnswersLeaveMemoryToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, sent, size, slow, total = 24 << 20, 8<<20 - 64<<10, 3 << 20, 10 * time.Second, 89 << 20
+		all := newBudget(total)
+		deadline, stop := context.WithTimeout(t.Context(), slow)
+		defer stop()
+		var ended sync.WaitGroup
+		for range 12 {
+			endless, w := io.Pipe()
+			ctx, end := context.WithCancelCause(deadline)
+			defer end(nil)
+			ended.Go(func() {
+				chunk := make([]byte, 64<<10)
+				for n := 0; n < sent; n += len(chunk) {
+					if _, err := w.Write(chunk); err != nil {
+						return
+					}
+				}
+				<-ctx.Done()
+				_ = w.CloseWithError(context.Cause(ctx)) // a pipe cannot fail
+			})
+			ended.Go(func() {
+				defer end(nil)
+				defer endless.Close()
+				b := &buffer{end: end}
+				err := b.readBody(ctx, &http.Response{Body: endless, Header: http.Header{}}, most, all)
+				if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errOutgrown) && !errors.Is(err, errStuck) {
+					t.Errorf("an answer without an end: got %v, want an error of the budget or of the time", err)
+				}
+				all.giveBack(b)
+			})
 		}
+		synctest.Wait()
+		began, b := time.Now(), &buffer{}
+		resp := &http.Response{Body: io.NopCloser(strings.NewReader(strings.Repeat("x", size))), Header: http.Header{}}
+		if err := b.readBody(deadline, resp, most, all); err != nil || b.body.Len() != size || time.Since(began) != 0 {
+			t.Errorf("a payload of %d bytes: got %d after %v, and %v; want all at once", size, b.body.Len(), time.Since(began), err)
+		}
+		all.giveBack(b)
+		ended.Wait()
+		wantFree(t, all, total)
+	})
+}
+
+// TestStuckReadsEnd has two reads hold all memory while both need more: one ends, and the other goes on.
+func TestStuckReadsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, a, b := newBudget(8<<20), &buffer{}, &buffer{}
+		for _, one := range []*buffer{a, b} {
+			if err := all.take(t.Context(), one, 4<<20); err != nil {
+				t.Fatal(err)
+			}
+			all.grown(one, 4<<20)
+		}
+		first := make(chan error, 1)
+		go func() { first <- all.take(t.Context(), a, 4<<20) }()
+		synctest.Wait()
+		if err := all.take(t.Context(), b, 4<<20); !errors.Is(err, errStuck) {
+			t.Errorf("the second read: got %v, want %v", err, errStuck)
+		}
+		all.giveBack(b)
+		if err := <-first; err != nil {
+			t.Errorf("the first read: got %v, want the memory that the second had", err)
+		}
+		all.grown(a, 4<<20)
+		all.giveBack(a)
+		wantFree(t, all, 8<<20)
 	})
 }
 

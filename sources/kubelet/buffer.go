@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // buffer is the memory in which one payload is read, decompressed and parsed. All nodes share a
@@ -19,12 +17,13 @@ type buffer struct {
 	date    int64 // the Date header of the answer in nanoseconds since the Unix epoch; 0 if there is none
 	limited io.LimitedReader
 	gzip    *gzip.Reader
-	packed  *bufio.Reader // gzip reads from it
-	large   int64         // the bytes that it has of the scraper's largeBuffers
+	packed  *bufio.Reader           // gzip reads from it
+	large   int64                   // the bytes that it has of the scraper's budget
+	end     context.CancelCauseFunc // ends the read
 }
 
 const (
-	// smallBytes is the largest capacity of a buffer that does not count towards maxLargeBytes.
+	// smallBytes is the largest capacity of a buffer that does not count towards the budget.
 	smallBytes = 1 << 20
 	// maxLargeBytes bounds what larger buffers may take together, while payloads are read and parsed.
 	maxLargeBytes = 256 << 20
@@ -35,16 +34,16 @@ const (
 )
 
 func (s *Scraper) putBuffer(b *buffer) {
-	s.largeBuffers.Release(b.large)
-	b.large = 0
+	s.budget.giveBack(b)
+	b.end = nil
 	if b.limited.R = nil; b.body.Cap() <= maxPooledBytes {
 		s.buffers.Put(b)
 	}
 }
 
 // readBody reads the decompressed body of a response. It fails if the body is longer than most bytes
-// or ends too early. A large body waits until large has enough bytes left.
-func (b *buffer) readBody(ctx context.Context, resp *http.Response, most int64, large *semaphore.Weighted) error {
+// or ends too early. A large body waits until the budget has enough bytes left.
+func (b *buffer) readBody(ctx context.Context, resp *http.Response, most int64, all *memoryBudget) error {
 	var from io.Reader = resp.Body
 	if resp.Header.Get("Content-Encoding") == "gzip" {
 		if err := b.resetGzip(resp.Body); err != nil {
@@ -63,7 +62,7 @@ func (b *buffer) readBody(ctx context.Context, resp *http.Response, most int64, 
 	// Slow path: read as much again, until the end.
 	for err == nil && n == limit && n <= most {
 		limit = min(most+1, 2*limit)
-		if err = b.reserve(ctx, int(limit-n)+bytes.MinRead, large); err != nil {
+		if err = b.reserve(ctx, int(limit-n)+bytes.MinRead, all); err != nil {
 			return fmt.Errorf("wait for memory after %d bytes, while large payloads of other nodes are read: %w", n, err)
 		}
 		var more int64
@@ -85,19 +84,18 @@ func (b *buffer) readUpTo(from io.Reader, n int64) (int64, error) {
 	return b.body.ReadFrom(&b.limited)
 }
 
-// reserve makes room for n more bytes. It first waits until large has as many bytes as the buffer then
-// takes.
-func (b *buffer) reserve(ctx context.Context, n int, large *semaphore.Weighted) error {
+// reserve makes room for n more bytes. It first waits until the budget has as many bytes as the buffer
+// then takes.
+func (b *buffer) reserve(ctx context.Context, n int, all *memoryBudget) error {
 	need := int64(max(b.body.Len()+n, b.body.Cap()))
 	if need <= b.large {
 		return nil
 	}
-	if err := large.Acquire(ctx, need); err != nil {
+	if err := all.take(ctx, b, need); err != nil {
 		return err
 	}
 	b.body.Grow(n)
-	large.Release(b.large) // the buffer before it grew
-	b.large = need
+	all.grown(b, need)
 	return nil
 }
 

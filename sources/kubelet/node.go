@@ -137,6 +137,8 @@ func (n *NodeReader) fetch(ctx context.Context, e *nodeEndpoint, maxBytes int64)
 	if err != nil {
 		return nil, &metric.ReadError{Reason: metric.NodeUnauthorized, Err: err}
 	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	req := (&http.Request{
 		Method: http.MethodGet, URL: e.url, Host: e.url.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -158,17 +160,20 @@ func (n *NodeReader) fetch(ctx context.Context, e *nodeEndpoint, maxBytes int64)
 	// Reads that still wait for their node have no buffer: it is taken only here.
 	buf := n.scraper.buffers.Get().(*buffer)
 	buf.body.Reset()
-	buf.date = 0
+	buf.date, buf.end = 0, end
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil && date.Year() >= 1970 && date.Year() < 2262 {
 		buf.date = date.UnixNano()
 	}
-	err = buf.readBody(ctx, resp, maxBytes, n.scraper.largeBuffers)
+	err = buf.readBody(ctx, resp, maxBytes, n.scraper.budget)
 	if err == nil {
 		// A server may end a chunked body regularly but too early, because we close the connection at the
 		// deadline. Such a payload is not used.
 		err = ctx.Err()
 	}
 	if err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, errOutgrown) {
+			err = cause
+		}
 		reason := metric.NodeBadPayload
 		if reasonOf(err) == metric.NodeTimeout {
 			reason = metric.NodeTimeout

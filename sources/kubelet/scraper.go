@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/sources/kubelet/fetch"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
@@ -28,7 +26,7 @@ type Scraper struct {
 	ca           *fileCache[*x509.CertPool]   // the certificates that verify kubelets; nil without a file of them
 	pair         *fileCache[*tls.Certificate] // nil without a client certificate
 	buffers      sync.Pool                    // *buffer
-	largeBuffers *semaphore.Weighted          // bytes of buffers beyond smallBytes each, of all reads
+	budget       *memoryBudget                // of buffers beyond smallBytes each, of all reads
 	parserMemory sync.Pool                    // memory of the parsers of /metrics/resource
 
 	facts atomic.Pointer[cluster.Facts] // the last ones that Targets was given
@@ -49,7 +47,7 @@ func New(opts Options) (*Scraper, error) {
 	}
 	s := &Scraper{
 		opts:    opts,
-		headers: newHeaderCache(opts.TokenFile, opts.Gzip), largeBuffers: semaphore.NewWeighted(max(maxLargeBytes, 4*opts.MaxBytes)),
+		headers: newHeaderCache(opts.TokenFile, opts.Gzip), budget: newBudget(max(maxLargeBytes, 4*opts.MaxBytes)),
 	}
 	s.buffers.New = func() any { return new(buffer) }
 	if len(opts.Targets) > 0 {
