@@ -16,9 +16,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
@@ -83,6 +85,12 @@ func options() Options {
 			}
 			return village{}, nil
 		}},
+		WorkloadID: func(_ context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (scaleclient.WorkloadID, error) {
+			if ref.Kind != "Deployment" {
+				return scaleclient.WorkloadID{}, &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: ref.Kind}}
+			}
+			return scaleclient.WorkloadID{Namespace: namespace, Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Name: ref.Name}, nil
+		},
 		Read: func(_ context.Context, kind, namespace, name string) (*manifest.Manifest, error) {
 			resource := schema.GroupResource{Group: "autoscaling", Resource: HPAs}
 			switch {
@@ -154,6 +162,51 @@ func TestEvaluation(t *testing.T) {
 	f("from six, ten minutes ago", Evaluation{Manifest: []byte(hpa), At: "10m", Replicas: &six}, "web: would go 6 → 2 replicas, because cpu is at 40% of its request and the target is 80%, over 3 ready pods")
 	f("of one that is remembered", Evaluation{Manifest: []byte(strings.Replace(hpa, "name: web", "name: remembered", 1))},
 		"remembered: would stay at 3 replicas, because cpu is at 40% of its request and the target is 80%; that asks for 2, but 3 was recommended at 11:59:00 UTC, within the scaleDown window of 5m")
+}
+
+// An evaluation needs the caller's right to everything that its manifest names.
+func TestRightsOfAnEvaluation(t *testing.T) {
+	const metrics = `  metrics:
+  - {type: Resource, resource: {name: cpu, target: {type: AverageValue, averageValue: 1}}}
+  - {type: Pods, pods: {metric: {name: requests}, target: {type: AverageValue, averageValue: 1}}}
+  - {type: Object, object: {metric: {name: hits}, describedObject: {apiVersion: networking.k8s.io/v1, kind: Ingress, name: front}, target: {type: Value, value: 1}}}
+  - {type: Object, object: {metric: {name: orders}, describedObject: {apiVersion: v1, kind: Namespace, name: bank}, target: {type: Value, value: 1}}}
+  - {type: External, external: {metric: {name: queue}, target: {type: Value, value: 1}}}
+`
+	const scale = `get deployments/scale.apps "web" in namespace shop`
+	f := func(name, body string, needed ...string) {
+		t.Helper()
+		ask := func(refused string) (status int, reviewed []string, answer string) {
+			r := httptest.NewRequest("POST", weirdev.Path+"namespaces/shop/evaluations", strings.NewReader(body))
+			r = r.WithContext(rights.WithReviewer(r.Context(), func(_ context.Context, all []rights.Right) (missing []string, err error) {
+				for _, right := range all {
+					if reviewed = append(reviewed, right.String()); right.String() == refused {
+						missing = append(missing, refused)
+					}
+				}
+				return missing, nil
+			}))
+			w := httptest.NewRecorder()
+			NewHandler(options()).ServeHTTP(w, r)
+			return w.Code, reviewed, w.Body.String()
+		}
+		status, reviewed, answer := ask("")
+		if diff := cmp.Diff(needed, reviewed); diff != "" || status != http.StatusOK {
+			t.Errorf("%s: with all rights: got %d %s; rights (-want +got):\n%s", name, status, answer, diff)
+		}
+		for _, right := range needed {
+			if status, _, answer := ask(right); status != http.StatusForbidden || !strings.Contains(strings.ReplaceAll(answer, `\"`, `"`), "it needs: "+right) {
+				t.Errorf("%s: without the right to %s: got %d %s; want 403 and that right", name, right, status, answer)
+			}
+		}
+	}
+	f("CPU alone", hpa, scale)
+	f("all types of metrics", hpa+metrics, `get pods/requests.custom.metrics.k8s.io "*" in namespace shop`,
+		`get ingresses.networking.k8s.io/hits.custom.metrics.k8s.io "front" in namespace shop`, `get metrics.custom.metrics.k8s.io "orders" in namespace shop`,
+		`list queue.external.metrics.k8s.io in namespace shop`, scale)
+	f("one that is remembered", strings.Replace(hpa, "name: web", "name: remembered", 1), scale,
+		`get horizontalpodautoscalers.autoscaling "remembered" in namespace shop`, `list pods.metrics.k8s.io in namespace shop`)
+	f("a kind that does not exist", strings.Replace(hpa, "kind: Deployment", "kind: Deploymnet", 1))
 }
 
 // A problem says what is wrong and what to do, and it has the Kubernetes reason.

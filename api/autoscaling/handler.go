@@ -6,16 +6,21 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/evaluate"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 )
 
 // Options configure a Handler.
@@ -26,6 +31,8 @@ type Options struct {
 	// Evaluator evaluates specifications. It is nil if that is impossible, for example without an
 	// API server.
 	Evaluator *evaluate.Evaluator
+	// WorkloadID names the target of an autoscaler. Required if there is an Evaluator.
+	WorkloadID func(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (scaleclient.WorkloadID, error)
 	// Read reads an autoscaler from the API server, to explain one that the controller does not
 	// know. Its errors are those of Kubernetes. If it is nil, such requests fail.
 	Read func(ctx context.Context, kind, namespace, name string) (*manifest.Manifest, error)
@@ -126,7 +133,33 @@ func (h *Handler) evaluate(ctx context.Context, w http.ResponseWriter, r *http.R
 		return nil, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("metadata.namespace: the manifest is of namespace %s, the request of %s", m.Namespace, request.Namespace),
 			Hint: "Ask in the manifest's namespace, or leave that out."}
 	}
+	if err := h.checkRights(ctx, request.Namespace, m); err != nil {
+		return nil, err
+	}
 	return h.decideNow(ctx, EvaluationKind, request, m)
+}
+
+// checkRights returns a problem unless the caller may read what an evaluation of m reads: the scale of the
+// target, its metrics, and what the controller remembers of the autoscaler.
+func (h *Handler) checkRights(ctx context.Context, namespace string, m *manifest.Manifest) error {
+	needed := metricRights(namespace, m.Spec)
+	switch id, err := h.opts.WorkloadID(ctx, namespace, m.Spec.ScaleTargetRef); {
+	case err == nil:
+		needed = append(needed, rights.Right{Verb: "get", Group: id.Resource.Group, Resource: id.Resource.Resource, Subresource: "scale", Namespace: namespace, Name: id.Name})
+	case !meta.IsNoMatchError(err): // the decision reports that there is no such kind
+		return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "spec.scaleTargetRef: " + err.Error(), Hint: "Is its apiVersion right? If it is, the API server does not answer: ask again."}
+	}
+	if h.opts.Memory != nil {
+		if _, ok := h.opts.Memory(m.Kind, namespace, m.Name); ok {
+			needed = append(needed, getAutoscaler(m.Kind, namespace, m.Name)...)
+		}
+	}
+	missing, err := rights.Missing(ctx, needed)
+	if err == nil && len(missing) > 0 {
+		err = &weirdev.Problem{Status: http.StatusForbidden, Message: "the manifest names what you may not read; it needs: " + strings.Join(missing, ", "),
+			Hint: "Ask an administrator for these rights, or leave those metrics out. `kubectl auth can-i` shows which you have."}
+	}
+	return err
 }
 
 // maxMetrics is how many metrics a report may have: as many as an Autoscaler may have. The API

@@ -4,6 +4,7 @@
 package rights
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -102,4 +103,23 @@ func (r Right) String() string {
 		s.WriteString(" in all namespaces")
 	}
 	return s.String()
+}
+
+// Reviewer returns which of some rights the caller of a request does not have, as text.
+type Reviewer func(ctx context.Context, needed []Right) (missing []string, err error)
+
+type reviewerKey struct{}
+
+// WithReviewer returns the context of a request whose handler can call Missing.
+func WithReviewer(ctx context.Context, review Reviewer) context.Context {
+	return context.WithValue(ctx, reviewerKey{}, review)
+}
+
+// Missing returns which of some rights the caller of a request does not have. It is for rights that only
+// the body of the request shows. On a server that does not authenticate its callers, none is missing.
+func Missing(ctx context.Context, needed []Right) (missing []string, err error) {
+	if review, ok := ctx.Value(reviewerKey{}).(Reviewer); ok {
+		return review(ctx, needed)
+	}
+	return nil, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/weir-metrics/weir/api/rights"
 )
@@ -44,20 +46,44 @@ func (a routeAuthorizer) Authorize(ctx context.Context, at authorizer.Attributes
 	if d, reason, err := a.alwaysAllowed.Authorize(ctx, at); d == authorizer.DecisionAllow {
 		return d, reason, err
 	}
-	var missing []string
-	for _, r := range m.rights {
-		d, _, err := a.Authorizer.Authorize(ctx, attributesOf(r, at.GetUser()))
+	switch missing, err := a.missing(ctx, at.GetUser(), m.rights); {
+	case err != nil:
+		return authorizer.DecisionNoOpinion, "", err
+	case len(missing) > 0:
+		return authorizer.DecisionDeny, "needs: " + strings.Join(missing, ", "), nil
+	}
+	return authorizer.DecisionAllow, "", nil
+}
+
+// missing returns which of some rights a user does not have.
+func (a routeAuthorizer) missing(ctx context.Context, u user.Info, needed []rights.Right) (missing []string, err error) {
+	for _, r := range needed {
+		d, _, err := a.Authorizer.Authorize(ctx, attributesOf(r, u))
 		if err != nil && d != authorizer.DecisionAllow {
-			return authorizer.DecisionNoOpinion, "", fmt.Errorf("review access to %s: %w", r, err)
+			return nil, fmt.Errorf("review access to %s: %w", r, err)
 		}
 		if d != authorizer.DecisionAllow {
 			missing = append(missing, r.String())
 		}
 	}
-	if len(missing) > 0 {
-		return authorizer.DecisionDeny, "needs: " + strings.Join(missing, ", "), nil
-	}
-	return authorizer.DecisionAllow, "", nil
+	return missing, nil
+}
+
+// addReviewer lets the handlers of weir's own paths ask for further rights of the caller.
+func (s *Server) addReviewer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if matchFrom(r.Context()) == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		caller, ok := request.UserFrom(r.Context())
+		next.ServeHTTP(w, r.WithContext(rights.WithReviewer(r.Context(), func(ctx context.Context, needed []rights.Right) ([]string, error) {
+			if !ok {
+				return nil, errors.New("review access: the caller is unknown")
+			}
+			return s.access.missing(ctx, caller, needed)
+		})))
+	})
 }
 
 // ConditionsAwareAuthorize is Authorize: reading has no conditions.

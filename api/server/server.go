@@ -71,6 +71,7 @@ type Server struct {
 	listener  *trackingListener
 	serving   dynamiccertificates.CertKeyContentProvider
 	routes    *routeTable
+	access    routeAuthorizer
 	announced map[string]bool
 	streams   map[string]bool // the paths of Stream
 }
@@ -126,7 +127,8 @@ func (s *Server) build(g *genericapiserver.Config, c Config) error {
 		g.Authentication.Authenticator = ownAudience{g.Authentication.Authenticator, c.Audience}
 	}
 	g.Authentication.Authenticator = rejectAnonymous{g.Authentication.Authenticator, open, g.Authentication.RequestHeaderConfig}
-	g.Authorization.Authorizer = routeAuthorizer{g.Authorization.Authorizer, open}
+	s.access = routeAuthorizer{g.Authorization.Authorizer, open}
+	g.Authorization.Authorizer = s.access
 	g.RequestInfoResolver = pathInfoResolver{g.RequestInfoResolver}
 	if s.generic, err = completed.New("weir", genericapiserver.NewEmptyDelegate()); err != nil {
 		return fmt.Errorf("build API server: %w", err)
@@ -160,7 +162,7 @@ func (s *Server) configure(g *genericapiserver.Config, c Config) {
 		g.AddReadyzChecks(check.checker())
 	}
 	g.BuildHandlerChainFunc = func(api http.Handler, g *genericapiserver.Config) http.Handler {
-		h := s.routes.serveMatched(api)
+		h := s.addReviewer(s.routes.serveMatched(api))
 		if c.Data != nil {
 			h = wrapData(c.Data, h)
 		}

@@ -271,6 +271,29 @@ func TestReviewsAreThoseOfTheRule(t *testing.T) {
 	}
 }
 
+// A handler asks for rights that only the body of a request shows. They are those of the caller, also of
+// one that the API server names.
+func TestHandlersAskForFurtherRights(t *testing.T) {
+	c := newCluster(t)
+	c.user("jane", "get pods.metrics.k8s.io web/p", "list queue.external.metrics.k8s.io web")
+	c.user("eve", "get pods.metrics.k8s.io web/p")
+	r := start(t, c, nil, func(s *server.Server) {
+		s.Handle("/weir/v1/evaluate", func(*http.Request) []rights.Right { return []rights.Right{rights.GetPod("web", "p")} },
+			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				missing, err := rights.Missing(r.Context(), []rights.Right{{Verb: "list", Group: "external.metrics.k8s.io", Resource: "queue", Namespace: "web"}})
+				fmt.Fprint(w, missing, err)
+			}))
+	})
+	proxy := c.proxyCA.client(t, "front-proxy-client")
+	for user, want := range map[string]string{"jane": "[] <nil>", "eve": "[list queue.external.metrics.k8s.io in namespace web] <nil>"} {
+		for how, as := range map[string]asker{"a token": bearer("token-of-" + user), "the API server": behindProxy(proxy, user)} {
+			if got := r.get(t, "/weir/v1/evaluate", as); got.code != 200 || got.body != want {
+				t.Errorf("%s by %s: got %d %s, want 200 %s", user, how, got.code, got.body, want)
+			}
+		}
+	}
+}
+
 func TestReviewSaysWhatIsMissing(t *testing.T) {
 	for want, r := range map[string]rights.Right{
 		"list pods.metrics.k8s.io in all namespaces":                 rights.ListPods(""),

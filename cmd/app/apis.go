@@ -288,7 +288,7 @@ func openAutoscaling(w *weirProcess) (http.Handler, error) {
 	if !f.autoscaler.IsOpen() {
 		return nil, nil
 	}
-	o := autoscaling.Options{Evaluator: f.autoscaler.Evaluator(), Read: f.autoscalerClients.Read}
+	o := autoscaling.Options{Evaluator: f.autoscaler.Evaluator(), WorkloadID: f.autoscalerClients.Scales.WorkloadID, Read: f.autoscalerClients.Read}
 	if running := f.autoscaler.Running(); running != nil {
 		o.Explain, o.Memory = running.Explain, running.Memory
 	}
