@@ -16,14 +16,28 @@ const maxText = 300
 
 // answer is the envelope of an answer of Prometheus' API.
 type answer struct {
-	Status    string   `json:"status"`
-	ErrorType string   `json:"errorType"`
-	Error     string   `json:"error"`
-	Warnings  []string `json:"warnings"`
-	Data      struct {
-		Type   string          `json:"resultType"`
-		Result json.RawMessage `json:"result"`
-	} `json:"data"`
+	Status    string          `json:"status"`
+	ErrorType string          `json:"errorType"`
+	Error     string          `json:"error"`
+	Warnings  []string        `json:"warnings"`
+	Data      json.RawMessage `json:"data"`
+}
+
+// queryResult is the data of an answer to a query.
+type queryResult struct {
+	Type   string          `json:"resultType"`
+	Result json.RawMessage `json:"result"`
+}
+
+// result decodes the data of an answer to a query.
+func (a *answer) result() (r queryResult, err error) {
+	if len(a.Data) == 0 {
+		return r, nil
+	}
+	if err := json.Unmarshal(a.Data, &r); err != nil {
+		return r, fmt.Errorf("read Prometheus' answer: %w", err)
+	}
+	return r, nil
 }
 
 // point is a time in seconds and a value in text form.
@@ -84,11 +98,15 @@ func decode(status int, body []byte) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	data, err := a.result()
+	if err != nil {
+		return nil, err
+	}
 	to := &Answer{Warnings: a.Warnings}
-	switch a.Data.Type {
+	switch data.Type {
 	case "scalar":
 		var p *point
-		if err := json.Unmarshal(a.Data.Result, &p); err != nil {
+		if err := json.Unmarshal(data.Result, &p); err != nil {
 			return nil, fmt.Errorf("read Prometheus' answer: %w", err)
 		}
 		if p == nil {
@@ -100,7 +118,7 @@ func decode(status int, body []byte) (*Answer, error) {
 			Metric map[string]string `json:"metric"`
 			Value  *point            `json:"value"`
 		}
-		if err := json.Unmarshal(a.Data.Result, &vector); err != nil {
+		if err := json.Unmarshal(data.Result, &vector); err != nil {
 			return nil, fmt.Errorf("read Prometheus' answer: %w", err)
 		}
 		for _, s := range vector {
@@ -110,7 +128,7 @@ func decode(status int, body []byte) (*Answer, error) {
 			to.Series = append(to.Series, s.Value.series(s.Metric))
 		}
 	default:
-		return nil, fmt.Errorf("the query returns a %q and not a number or a vector", a.Data.Type)
+		return nil, fmt.Errorf("the query returns a %q and not a number or a vector", data.Type)
 	}
 	return to, nil
 }

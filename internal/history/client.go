@@ -28,6 +28,9 @@ type Options struct {
 	// CAFile has the CA certificates to trust. It is read for each query. If it is empty, the
 	// system's certificates are used.
 	CAFile string
+	// CertFile and KeyFile have the certificate that is shown to the server. They are read for each
+	// connection.
+	CertFile, KeyFile string
 	// BearerTokenFile has a token. It is read for each query.
 	BearerTokenFile string
 	// Username and the password in PasswordFile are sent as basic authentication. The file is read for
@@ -56,7 +59,7 @@ func New(o Options) (*Client, error) {
 	}
 	o.MaxAnswer = cmp.Or(o.MaxAnswer, MaxAnswer)
 	c := config.HTTPClientConfig{
-		TLSConfig: config.TLSConfig{CAFile: o.CAFile}, ProxyConfig: config.ProxyConfig{ProxyFromEnvironment: true}, EnableHTTP2: true,
+		TLSConfig: config.TLSConfig{CAFile: o.CAFile, CertFile: o.CertFile, KeyFile: o.KeyFile}, ProxyConfig: config.ProxyConfig{ProxyFromEnvironment: true}, EnableHTTP2: true,
 		HTTPHeaders: &config.Headers{Headers: map[string]config.Header{}},
 	}
 	for name, value := range o.Headers {

@@ -6,6 +6,6 @@
 // redirects, because they could send credentials to another server. The caller's context sets the
 // deadline. Errors have the server's status and message.
 //
-// Files: client.go has Client and Query; range.go has Range; answer.go decodes answers; usage.go has
+// Files: client.go has Client and Query; range.go has Range; series.go has Series; answer.go decodes answers; usage.go has
 // the queries for the usage of containers.
 package history

@@ -105,8 +105,12 @@ func decodeRange(status int, body []byte) ([]TimeSeries, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Data.Type != "matrix" {
-		return nil, fmt.Errorf("read Prometheus' answer: it is a %q and not a matrix", a.Data.Type)
+	data, err := a.result()
+	if err != nil {
+		return nil, err
+	}
+	if data.Type != "matrix" {
+		return nil, fmt.Errorf("read Prometheus' answer: it is a %q and not a matrix", data.Type)
 	}
 	var matrix []struct {
 		Metric map[string]string `json:"metric"`
@@ -114,7 +118,7 @@ func decodeRange(status int, body []byte) ([]TimeSeries, error) {
 		// Histograms is set for native histograms: their points are not numbers.
 		Histograms []json.RawMessage `json:"histograms"`
 	}
-	if err := json.Unmarshal(a.Data.Result, &matrix); err != nil {
+	if err := json.Unmarshal(data.Result, &matrix); err != nil {
 		return nil, fmt.Errorf("read Prometheus' answer: %w", err)
 	}
 	var all []TimeSeries
