@@ -64,7 +64,7 @@ func get(t *testing.T, c custom_metrics.CustomMetricsClient, object, name, selec
 
 func list(t *testing.T, m custom_metrics.MetricsInterface, kind, selector, name, metricSelector string) string {
 	t.Helper()
-	l, err := m.GetForObjects(schema.GroupKind{Kind: kind}, mustParse(t, selector), name, mustParse(t, metricSelector))
+	l, err := m.GetForObjects(schema.ParseGroupKind(kind), mustParse(t, selector), name, mustParse(t, metricSelector))
 	if err != nil {
 		return err.Error()
 	}

@@ -28,6 +28,9 @@
 //
 // An HPA is in a namespace and a node is not, so an HPA cannot refer to a node.
 //
+// Rules (package externalmetrics) define further metrics, of these and of other objects. Where a rule
+// has the name of a metric of the catalogue, for the same resource, the rule answers.
+//
 // # Metric selectors
 //
 // Without a metric selector the value is that of the whole object. The labels below choose parts of
@@ -54,6 +57,7 @@
 // # Files
 //
 //   - provider.go: the protocol library's interface; request.go: what a request asks for.
+//   - rules.go: the metrics that rules define.
 //   - reading.go: the numbers; parts.go: those of devices, volumes and interfaces.
 //   - missing.go: why a number is missing.
 package custommetrics

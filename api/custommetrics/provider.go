@@ -37,6 +37,8 @@ type Options struct {
 	Facts func() *cluster.Facts
 	// Sources returns the state of the sources, for reasons. Default: none.
 	Sources func() []explain.SourceState
+	// Rules has the metrics that rules define. Default: none.
+	Rules RuleMetrics
 	// Now returns the time. Default time.Now.
 	Now func() time.Time
 }
@@ -62,19 +64,40 @@ func New(o Options) *Provider {
 
 // Install serves custom.metrics.k8s.io from p with s.
 func Install(s *genericserver.GenericAPIServer, p provider.CustomMetricsProvider) error {
-	_, err := metricsgroup.Install(s, custom_metrics.GroupName, installer.MetricsAPIGroupVersion{
+	announce, err := metricsgroup.Install(s, custom_metrics.GroupName, installer.MetricsAPIGroupVersion{
 		DynamicStorage: storage.NewREST(p), ResourceLister: provider.NewCustomMetricResourceLister(p), Handlers: &installer.CMHandlers{},
 	})
+	if own, ok := p.(*Provider); ok && err == nil && own.options.Rules != nil {
+		own.options.Rules.OnRulesChange(func() { _ = announce() }) // it fails only for subresources of subresources
+	}
 	return err
 }
 
-// ListAllMetrics returns every pair of resource and metric, in the order of the catalogue: pods,
-// nodes, namespaces.
-func (p *Provider) ListAllMetrics() []provider.CustomMetricInfo { return slices.Clone(p.all) }
+// ListAllMetrics returns every pair of resource and metric: first those of the catalogue, in its order
+// (pods, nodes, namespaces), then those that only rules define.
+func (p *Provider) ListAllMetrics() []provider.CustomMetricInfo {
+	all := slices.Clone(p.all)
+	if p.options.Rules == nil {
+		return all
+	}
+	known := map[provider.CustomMetricInfo]bool{}
+	for _, info := range all {
+		known[info] = true
+	}
+	for _, info := range p.options.Rules.ListObjectMetrics() {
+		if !known[info] {
+			all = append(all, info)
+		}
+	}
+	return all
+}
 
 // GetMetricByName returns the metric of one object. If the sum of a namespace lacks pods, the
 // answer has a warning.
 func (p *Provider) GetMetricByName(ctx context.Context, name types.NamespacedName, info provider.CustomMetricInfo, selector labels.Selector) (*custom_metrics.MetricValue, error) {
+	if m, err := p.ruleMetric(ctx, name, info, selector); m != nil || err != nil {
+		return ruleValue(ctx, m, name, info, err)
+	}
 	q, err := p.newRequest(info, name.Namespace, selector)
 	if err != nil {
 		return nil, err
@@ -98,6 +121,9 @@ func (p *Provider) GetMetricByName(ctx context.Context, name types.NamespacedNam
 // and name. A warning counts the objects without a number. It is an error if no object has a
 // number.
 func (p *Provider) GetMetricBySelector(ctx context.Context, namespace string, selector labels.Selector, info provider.CustomMetricInfo, metricSelector labels.Selector) (*custom_metrics.MetricValueList, error) {
+	if m, err := p.ruleMetric(ctx, types.NamespacedName{Namespace: namespace}, info, metricSelector); m != nil || err != nil {
+		return p.ruleValues(ctx, m, namespace, selector, info, err)
+	}
 	q, err := p.newRequest(info, namespace, metricSelector)
 	if err != nil {
 		return nil, err

@@ -63,11 +63,10 @@ type metricRequest struct {
 
 // newRequest validates a request.
 func (p *Provider) newRequest(info provider.CustomMetricInfo, namespace string, selector labels.Selector) (*metricRequest, error) {
-	i := slices.IndexFunc(objectKinds[:], func(o objectKind) bool { return info.GroupResource == schema.GroupResource{Resource: o.resource} })
-	if i < 0 {
-		return nil, metricsgroup.NotFound("weir has metrics of pods, nodes and namespaces, not of %s", info.GroupResource)
+	q := p.requestFor(info.GroupResource, namespace)
+	if q == nil {
+		return nil, p.unknownMetric(info)
 	}
-	q := &metricRequest{options: &p.options, object: &objectKinds[i], kind: objectKinds[i].entities, allNamespaces: namespace == ""}
 	if namespace != "" && !q.object.namespaced {
 		return nil, metricsgroup.NotFound("%s are in no namespace, so an autoscaler in one cannot refer to them: ask for %s/NAME/%s", q.object.resource, q.object.resource, info.Metric)
 	}
@@ -77,17 +76,26 @@ func (p *Provider) newRequest(info provider.CustomMetricInfo, namespace string, 
 		ok = info.Metric == q.descriptor.Prometheus && q.object.has(q.descriptor)
 	}
 	if !ok {
-		return nil, metricsgroup.NotFound("%s have no metric %s: GET /apis/%s/v1beta2 lists those there are", q.object.resource, info.Metric, custom_metrics.GroupName)
+		return nil, p.unknownMetric(info)
 	}
 	var err error
 	if q.parts, err = newPartSelector(q.descriptor, q.kind, selector); err != nil {
 		return nil, err
 	}
-	q.facts = p.options.Facts()
 	if q.view = p.options.View(); q.view == nil {
 		return nil, metricsgroup.Unavailable("weir has just started and has read no node yet")
 	}
 	return q, nil
+}
+
+// requestFor returns a request for objects with a resource, or nil for resources that weir does not measure.
+func (p *Provider) requestFor(resource schema.GroupResource, namespace string) *metricRequest {
+	for i := range objectKinds {
+		if o := &objectKinds[i]; resource == (schema.GroupResource{Resource: o.resource}) {
+			return &metricRequest{options: &p.options, object: o, kind: o.entities, facts: p.options.Facts(), allNamespaces: namespace == ""}
+		}
+	}
+	return nil
 }
 
 // entity returns the entity with this name.

@@ -167,9 +167,9 @@ func TestQueriesTakeTurns(t *testing.T) {
 	defer s.Close()
 	p := provide(t, Options{MaxQueries: 2}, strings.Replace(up(s.URL), "2s", "30s", 1))
 	var wait sync.WaitGroup
-	for range 6 {
+	for i := range 6 {
 		wait.Go(func() {
-			if _, err := p.GetExternalMetric(t.Context(), "shop", labels.Everything(), provider.ExternalMetricInfo{Metric: "up"}); err != nil {
+			if _, err := p.GetExternalMetric(t.Context(), fmt.Sprint("shop", i), labels.Everything(), provider.ExternalMetricInfo{Metric: "up"}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -195,7 +195,7 @@ func TestCredentialsAreReadAgain(t *testing.T) {
 		}
 		return <-seen
 	}
-	p := provide(t, Options{MayName: []string{token}}, strings.Replace(up(s.URL), "metrics:", "  bearerTokenFile: "+token+"\n  headers: {X-Scope-OrgID: shop}\nmetrics:", 1))
+	p := provide(t, Options{AnswerAge: -1, MayName: []string{token}}, strings.Replace(up(s.URL), "metrics:", "  bearerTokenFile: "+token+"\n  headers: {X-Scope-OrgID: shop}\nmetrics:", 1))
 	for _, secret := range []string{"first", "second"} {
 		if err := os.WriteFile(token, []byte(secret+"\n"), 0o600); err != nil {
 			t.Fatal(err)

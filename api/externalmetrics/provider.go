@@ -29,39 +29,45 @@ import (
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
-// Provider answers requests for external metrics. It is safe for concurrent use.
+// Provider answers requests for the metrics of the rules. It is safe for concurrent use.
 type Provider struct {
 	options   Options
 	telemetry *telemetry
 	slots     chan struct{}
 	state     atomic.Pointer[loadedRules]
+	shared    sharedQueries
 
 	mu struct {
 		sync.Mutex
-		broken  error  // why the last read of the file failed
-		changed func() // called after a change of the rules; may be nil
+		mistakes error    // in the file, as of its last read
+		changed  []func() // called after a change of the rules
 	}
 }
 
 // loadedRules are the rules in use. They are immutable.
 type loadedRules struct {
-	rules  *rules.Rules
-	client *history.Client
-	source string // content of the file and of what it refers to
+	rules   *rules.Rules
+	clients map[string]*history.Client // by the names of servers
+	source  string                     // content of the file and of what it refers to
 }
 
 var _ provider.ExternalMetricsProvider = (*Provider)(nil)
 
-// New returns a Provider with the rules in o.File. If the file has mistakes, the error is or wraps
-// a rules.Mistakes. Run keeps the rules up to date. Close or Run frees the client.
+// New returns a Provider with the rules in o.File. Rules with mistakes are left out and logged. If the
+// file has other mistakes, the error is or wraps a rules.Mistakes. Run keeps the rules up to date.
+// Close or Run frees the client.
 func New(o Options) (*Provider, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	p := &Provider{options: o, telemetry: newTelemetry(o.Registerer), slots: make(chan struct{}, o.MaxQueries)}
-	if _, err := p.reload(); err != nil {
+	_, err = p.reload()
+	if p.state.Load() == nil {
 		return nil, err
+	}
+	if err != nil {
+		p.logMistakes(err)
 	}
 	return p, nil
 }
@@ -72,23 +78,22 @@ func Install(s *genericserver.GenericAPIServer, p *Provider) error {
 		DynamicStorage: storage.NewREST(p), ResourceLister: provider.NewExternalMetricResourceLister(p), Handlers: &installer.EMHandlers{},
 	})
 	if err == nil {
-		p.onRulesChange(func() { _ = announce() }) // it fails only for subresources, and a rule's name has no slash
+		p.OnRulesChange(func() { _ = announce() }) // it fails only for subresources, and a rule's name has no slash
 	}
 	return err
 }
 
 // Close closes idle connections. Run calls it when it ends; without Run the caller does.
-func (p *Provider) Close() { p.state.Load().client.Close() }
+func (p *Provider) Close() { p.state.Load().close() }
 
 // Rules returns the rules in use.
 func (p *Provider) Rules() *rules.Rules { return p.state.Load().rules }
 
-// ListAllExternalMetrics returns the name of every rule, in the order of the file.
-func (p *Provider) ListAllExternalMetrics() []provider.ExternalMetricInfo {
-	known := p.Rules().Metrics
-	all := make([]provider.ExternalMetricInfo, len(known))
-	for i := range known {
-		all[i].Metric = known[i].Name
+// ListAllExternalMetrics returns the name of every rule of an external metric, in the order of the
+// file.
+func (p *Provider) ListAllExternalMetrics() (all []provider.ExternalMetricInfo) {
+	for _, name := range p.Rules().ExternalNames() {
+		all = append(all, provider.ExternalMetricInfo{Metric: name})
 	}
 	return all
 }
@@ -96,37 +101,29 @@ func (p *Provider) ListAllExternalMetrics() []provider.ExternalMetricInfo {
 // GetExternalMetric returns the series of a rule for a namespace and a selector.
 func (p *Provider) GetExternalMetric(ctx context.Context, namespace string, selector labels.Selector, info provider.ExternalMetricInfo) (*external_metrics.ExternalMetricValueList, error) {
 	s := p.state.Load()
-	m := s.rules.Metric(info.Metric)
+	m := s.rules.External(info.Metric)
 	if m == nil {
-		return nil, metricsgroup.NotFound("there is no external metric %s: the file of rules has %s", info.Metric, ruleNames(s.rules))
+		if mistake := s.rules.Mistake(info.Metric); mistake != "" {
+			return nil, metricsgroup.NotFound("the rule of %s has a mistake: %s", info.Metric, mistake)
+		}
+		return nil, metricsgroup.NotFound("there is no external metric %s: the file of rules has %s", info.Metric, humanize.List(s.rules.ExternalNames(), 10))
 	}
-	list, result, err := p.answer(ctx, s, m, namespace, selector)
-	p.telemetry.queries.WithLabelValues(m.Name, result).Inc()
+	list, result, err := p.externalList(ctx, s, m, namespace, selector)
+	p.telemetry.queries.WithLabelValues(m.ID(), result).Inc()
 	return list, err
 }
 
-// answer runs the query of m. It also returns the result for the metric of queries.
-func (p *Provider) answer(ctx context.Context, s *loadedRules, m *rules.Rule, namespace string, selector labels.Selector) (*external_metrics.ExternalMetricValueList, string, error) {
-	if m.NamespaceLabel != "" && namespace == "" {
-		return nil, resultSelector, metricsgroup.BadRequest("%s is read in a namespace: ask for namespaces/NAMESPACE/%s", m.Name, m.Name)
-	}
-	query, err := m.QueryFor(namespace, selector)
-	if err != nil {
-		return nil, resultSelector, metricsgroup.BadRequest("%s: %v", m.Name, err)
-	}
-	answer, err := p.runQuery(ctx, s, query)
-	if err != nil {
-		result, err := queryFailure(m.Name, s.rules.Prometheus.Timeout, err)
+// externalList returns the series of m. It also returns the result for the metric of queries.
+func (p *Provider) externalList(ctx context.Context, s *loadedRules, m *rules.Rule, namespace string, selector labels.Selector) (*external_metrics.ExternalMetricValueList, string, error) {
+	q, result, err := p.ask(ctx, s, m, namespace, selector, 0)
+	switch {
+	case err != nil:
 		return nil, result, err
-	}
-	for _, w := range answer.Warnings {
-		metricsgroup.Warn(ctx, "prometheus", w)
-	}
-	if len(answer.Series) == 0 {
+	case len(q.answer.Series) == 0:
 		return nil, resultEmpty, metricsgroup.NotFound("the query of %s returns nothing for %s", m.Name, narrowedBy(m, namespace, selector))
 	}
-	list := &external_metrics.ExternalMetricValueList{Items: make([]external_metrics.ExternalMetricValue, 0, len(answer.Series))}
-	for _, series := range answer.Series {
+	list := &external_metrics.ExternalMetricValueList{Items: make([]external_metrics.ExternalMetricValue, 0, len(q.answer.Series))}
+	for _, series := range q.answer.Series {
 		v, err := value(m, series)
 		if err != nil {
 			return nil, resultRefused, err
@@ -136,34 +133,26 @@ func (p *Provider) answer(ctx context.Context, s *loadedRules, m *rules.Rule, na
 	return list, resultOK, nil
 }
 
-// runQuery sends a query once a slot is free.
-func (p *Provider) runQuery(ctx context.Context, s *loadedRules, query string) (*history.Answer, error) {
-	began := time.Now()
-	defer func() { p.telemetry.duration.Observe(time.Since(began).Seconds()) }()
-	ctx, cancel := context.WithTimeout(ctx, s.rules.Prometheus.Timeout)
-	defer cancel()
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return nil, &queueTimeout{cap(p.slots), ctx.Err()}
+// ask returns the answer to the query of m as of some time ago. It also returns the result for the
+// metric of queries.
+func (p *Provider) ask(ctx context.Context, s *loadedRules, m *rules.Rule, namespace string, selector labels.Selector, ago time.Duration) (*sharedQuery, string, error) {
+	if m.NamespaceLabel != "" && namespace == "" {
+		return nil, resultSelector, metricsgroup.BadRequest("%s is read in a namespace: ask for namespaces/NAMESPACE/%s", m.Name, m.Name)
 	}
-	p.telemetry.running.Inc()
-	defer p.telemetry.running.Dec()
-	return s.client.Query(ctx, query, time.Now())
+	query, err := m.QueryFor(namespace, selector)
+	if err != nil {
+		return nil, resultSelector, metricsgroup.BadRequest("%s: %v", m.Name, err)
+	}
+	q, err := p.share(ctx, s, queryKey{m, query, ago})
+	if err != nil {
+		result, err := queryFailure(m.Name, s.rules.Server(m).Timeout, err)
+		return nil, result, err
+	}
+	for _, w := range q.answer.Warnings {
+		metricsgroup.Warn(ctx, "prometheus", w)
+	}
+	return q, resultOK, nil
 }
-
-// queueTimeout is the error of a query that got no slot in time.
-type queueTimeout struct {
-	queries int
-	err     error
-}
-
-func (q *queueTimeout) Error() string {
-	return fmt.Sprintf("%d other queries did not end in time: Prometheus is slow", q.queries)
-}
-
-func (q *queueTimeout) Unwrap() error { return q.err }
 
 // value converts a series to the API's type.
 func value(m *rules.Rule, s history.InstantValue) (external_metrics.ExternalMetricValue, error) {
@@ -172,23 +161,36 @@ func value(m *rules.Rule, s history.InstantValue) (external_metrics.ExternalMetr
 	v := external_metrics.ExternalMetricValue{
 		MetricName: m.Name, MetricLabels: seriesLabels, Timestamp: metav1.Time{Time: s.Time},
 	}
-	if m.Window > 0 {
-		seconds := max(1, int64(m.Window/time.Second))
-		v.WindowSeconds = &seconds
+	v.WindowSeconds = windowSeconds(m)
+	about := ""
+	if len(seriesLabels) > 0 {
+		about = " for " + labels.Set(seriesLabels).String()
 	}
-	q, ok := quantity(s.Value)
-	if !ok {
-		about := ""
-		if len(seriesLabels) > 0 {
-			about = " for " + labels.Set(seriesLabels).String()
-		}
-		if math.IsNaN(s.Value) {
-			return v, metricsgroup.NotFound("the query of %s returns NaN%s: perhaps it divides by zero", m.Name, about)
-		}
-		return v, metricsgroup.NotFound("the query of %s returns %v%s, which is not a number that an autoscaler can use", m.Name, s.Value, about)
+	var err error
+	v.Value, err = usableQuantity(m, s.Value, about)
+	return v, err
+}
+
+// windowSeconds returns the longest range in the query of m in seconds, or nil if it has none.
+func windowSeconds(m *rules.Rule) *int64 {
+	if m.Window == 0 {
+		return nil
 	}
-	v.Value = q
-	return v, nil
+	seconds := max(1, int64(m.Window/time.Second))
+	return &seconds
+}
+
+// usableQuantity returns a value as a quantity, or an error if an autoscaler cannot use it. about
+// names the series.
+func usableQuantity(m *rules.Rule, v float64, about string) (resource.Quantity, error) {
+	q, ok := quantity(v)
+	switch {
+	case ok:
+		return q, nil
+	case math.IsNaN(v):
+		return q, metricsgroup.NotFound("the query of %s returns NaN%s: perhaps it divides by zero", m.Name, about)
+	}
+	return q, metricsgroup.NotFound("the query of %s returns %v%s, which is not a number that an autoscaler can use", m.Name, v, about)
 }
 
 // quantity rounds v to thousandths, and reports whether a quantity can hold it. Above 9e15 the
@@ -201,15 +203,6 @@ func quantity(v float64) (resource.Quantity, bool) {
 		return *resource.NewQuantity(int64(v), resource.DecimalSI), true
 	}
 	return resource.Quantity{}, false
-}
-
-// ruleNames lists the names of the first ten rules.
-func ruleNames(r *rules.Rules) string {
-	var all []string
-	for i := range r.Metrics {
-		all = append(all, r.Metrics[i].Name)
-	}
-	return humanize.List(all, 10)
 }
 
 // narrowedBy lists the matchers that were added to a query.
@@ -239,6 +232,9 @@ type Options struct {
 	// MaxQueries is how many queries run at once; 0 means 16. Other queries wait until their
 	// deadline.
 	MaxQueries int
+	// AnswerAge is how long an answer of Prometheus is used again; 0 means 10 seconds, a negative
+	// value means that it is used once.
+	AnswerAge time.Duration
 	// Reread is how often the file is read again; 0 means every 5 seconds.
 	Reread time.Duration
 	// Logger gets a line for each reload; nil for none.
@@ -252,6 +248,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("no file of rules: name one")
 	}
 	o.MaxQueries = cmp.Or(o.MaxQueries, 16)
+	o.AnswerAge = cmp.Or(o.AnswerAge, 10*time.Second)
 	o.Reread = cmp.Or(o.Reread, 5*time.Second)
 	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	return o, nil

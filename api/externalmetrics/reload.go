@@ -1,6 +1,7 @@
 package externalmetrics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,102 +33,130 @@ func (p *Provider) Run(ctx context.Context) error {
 		}
 		switch changed, err := p.reload(); {
 		case err != nil && changed:
-			log.Error("the file of rules has mistakes; the rules before it stay in use. Try: weir check rules "+p.options.File, zap.Error(err))
+			p.logMistakes(err)
 		case changed:
-			log.Info("rules of external metrics read", zap.String("file", p.options.File), zap.Int("metrics", len(p.Rules().Metrics)))
+			log.Info("rules of metrics read", zap.String("file", p.options.File), zap.Int("metrics", len(p.Rules().Metrics)))
 		}
 	}
 }
 
-// reload reads the file and uses its rules. changed reports whether the content differs from the
-// last read, valid or not.
+func (p *Provider) logMistakes(err error) {
+	p.options.Logger.Error("the file of rules has mistakes; what they concern is as before. Try: weir check rules "+p.options.File, zap.Error(err))
+}
+
+// reload reads the file and uses its rules. The error is about the whole file, whose rules are then
+// not used, or about some of the rules. changed reports whether the content differs from the last
+// read, valid or not.
 func (p *Provider) reload() (changed bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	defer func() {
-		if changed {
-			result := "ok"
-			if err != nil {
-				result = "error"
-			}
-			p.telemetry.reloads.WithLabelValues(result).Inc()
-		}
-	}()
 	before := p.state.Load()
 	next, err := p.load()
+	isNew := next != nil && (before == nil || before.source != next.source)
+	changed = isNew || errorText(err) != "" && errorText(err) != errorText(p.mu.mistakes)
+	p.mu.mistakes = err
+	result, valid := "ok", 1.0
 	if err != nil {
-		p.telemetry.valid.Set(0)
-		changed = p.mu.broken == nil || p.mu.broken.Error() != err.Error()
-		p.mu.broken = err
+		result, valid = "error", 0
+	}
+	p.telemetry.valid.Set(valid)
+	if changed {
+		p.telemetry.reloads.WithLabelValues(result).Inc()
+	}
+	if !isNew {
+		if next != nil {
+			next.close()
+		}
 		return changed, err
 	}
-	p.mu.broken = nil
-	p.telemetry.valid.Set(1)
-	if before != nil && before.source == next.source {
-		return false, nil
+	if before != nil {
+		next.rules.KeepBroken(before.rules)
 	}
 	p.state.Store(next)
 	p.telemetry.rules.Set(float64(len(next.rules.Metrics)))
 	p.telemetry.read.SetToCurrentTime()
 	if before != nil {
-		before.client.Close()
-		for _, m := range before.rules.Metrics {
-			if next.rules.Metric(m.Name) == nil {
-				p.telemetry.queries.DeletePartialMatch(map[string]string{"metric": m.Name})
-			}
-		}
+		before.close()
+		p.telemetry.forget(before.rules, next.rules)
 	}
-	if p.mu.changed != nil {
-		p.mu.changed()
+	for _, do := range p.mu.changed {
+		do()
 	}
-	return true, nil
+	return true, err
 }
 
-// onRulesChange calls do now and after each change of the rules.
-func (p *Provider) onRulesChange(do func()) {
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// OnRulesChange calls do now and after each change of the rules.
+func (p *Provider) OnRulesChange(do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.changed = do
+	p.mu.changed = append(p.mu.changed, do)
 	do()
 }
 
-// load reads the file and creates its client. The certificates belong to what is read: a new CA is
-// a change.
+// load reads the file and creates its clients. If only rules have mistakes, it returns the other rules
+// with the error. The certificates belong to what is read: a new CA is a change.
 func (p *Provider) load() (*loadedRules, error) {
 	content, err := readLimited(p.options.File)
 	if err != nil {
 		return nil, fmt.Errorf("read rules: %w", err)
 	}
-	r, err := rules.Parse(p.options.File, content)
-	if err != nil {
+	r, mistakes := rules.Parse(p.options.File, content)
+	if r == nil {
+		return nil, mistakes
+	}
+	s := &loadedRules{rules: r, source: string(content), clients: map[string]*history.Client{}}
+	if err := p.connect(s, "", &r.Prometheus); err != nil {
 		return nil, err
 	}
-	s := &loadedRules{rules: r, source: string(content)}
-	options := history.Options{
-		URL: r.Prometheus.URL, CAFile: r.Prometheus.CAFile, BearerTokenFile: r.Prometheus.BearerTokenFile,
-		Username: r.Prometheus.Username, PasswordFile: r.Prometheus.PasswordFile, Headers: r.Prometheus.Headers,
+	for name, server := range r.Others {
+		if err := p.connect(s, name, &server); err != nil {
+			return nil, err
+		}
 	}
-	if p.options.URL != "" {
-		options.URL = p.options.URL
+	return s, mistakes
+}
+
+// connect creates the client for a server.
+func (p *Provider) connect(s *loadedRules, name string, server *rules.Prometheus) error {
+	options := history.Options{
+		URL: cmp.Or(p.options.URL, server.URL), CAFile: server.CAFile, CertFile: server.CertFile, KeyFile: server.KeyFile,
+		BearerTokenFile: server.BearerTokenFile, Username: server.Username, PasswordFile: server.PasswordFile, Headers: server.Headers,
 	}
 	for _, f := range []struct{ key, path string }{
-		{"caFile", options.CAFile}, {"bearerTokenFile", options.BearerTokenFile}, {"passwordFile", options.PasswordFile},
+		{"caFile", options.CAFile}, {"certFile", options.CertFile}, {"keyFile", options.KeyFile},
+		{"bearerTokenFile", options.BearerTokenFile}, {"passwordFile", options.PasswordFile},
 	} {
 		if err := p.options.mayName(f.key, f.path); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if options.CAFile != "" {
 		pem, err := readLimited(options.CAFile)
 		if err != nil {
-			return nil, fmt.Errorf("read caFile: %w", err)
+			return fmt.Errorf("read caFile: %w", err)
 		}
 		s.source += string(pem)
 	}
-	if s.client, err = history.New(options); err != nil {
-		return nil, err
+	client, err := history.New(options)
+	if err != nil {
+		return err
 	}
-	return s, nil
+	s.clients[name] = client
+	return nil
+}
+
+// close closes the idle connections of the clients.
+func (l *loadedRules) close() {
+	for _, client := range l.clients {
+		client.Close()
+	}
 }
 
 // mayName returns an error if the rules may not name a file. The author of the rules chooses the

@@ -30,7 +30,6 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
-	"github.com/weir-metrics/weir/autoscaler/evaluate"
 	"github.com/weir-metrics/weir/autoscaler/podmetrics"
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
@@ -38,7 +37,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-var _ evaluate.PodMetrics = (*podmetrics.Reader)(nil)
+var _ PodMetrics = (*podmetrics.Reader)(nil)
 
 // fixture is a cluster with workloads. The pods of a workload share its load, and requested
 // replicas exist at once.
@@ -181,6 +180,10 @@ func (w *fixture) Readings(_ context.Context, now time.Time, _ string, sel label
 }
 
 // Verdicts implements Metrics.
+func (*fixture) IsInMemory(m *autoscalingv2.MetricSpec) bool {
+	return m.Type != autoscalingv2.ExternalMetricSourceType
+}
+
 func (*fixture) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (decisionreport.PodVerdict, bool) {
 	return func(int, string) (decisionreport.PodVerdict, bool) { return decisionreport.PodVerdict{}, false }
 }

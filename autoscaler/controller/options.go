@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/weir-metrics/weir/autoscaler"
@@ -17,6 +18,13 @@ import (
 	"github.com/weir-metrics/weir/cluster/gates"
 	"github.com/weir-metrics/weir/internal/recording"
 )
+
+// PodMetrics provides pods and metrics. *podmetrics.Reader implements it.
+type PodMetrics interface {
+	evaluate.PodMetrics
+	// IsInMemory reports whether a metric is read without a request to another server.
+	IsInMemory(m *autoscalingv2.MetricSpec) bool
+}
 
 // Options configures a Controller.
 type Options struct {
@@ -35,7 +43,7 @@ type Options struct {
 	// Scales reads and writes targets. Required.
 	Scales scaleclient.Scales
 	// Metrics provides pods and metrics. Required.
-	Metrics evaluate.PodMetrics
+	Metrics PodMetrics
 	// IsLeader reports whether this replica writes. Default: it always writes.
 	IsLeader func() bool
 	// Settings returns the settings of a decision, and the feature gates that they follow, for its

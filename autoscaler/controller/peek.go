@@ -52,7 +52,7 @@ func (c *Controller) wouldChange(ctx context.Context, k objectKey, t *decisionRe
 		}
 	}()
 	in := *t.context.Input
-	if in.ScaleErr != nil || !allMetricsLocal(in.Spec) {
+	if in.ScaleErr != nil || !c.allMetricsLocal(in.Spec) {
 		return false
 	}
 	selector, err := scaleclient.Selector(in.Scale.Selector)
@@ -67,8 +67,6 @@ func (c *Controller) wouldChange(ctx context.Context, k objectKey, t *decisionRe
 }
 
 // allMetricsLocal reports whether weir has all metrics of a specification in memory.
-func allMetricsLocal(spec *autoscalingv2.HorizontalPodAutoscalerSpec) bool {
-	return !slices.ContainsFunc(spec.Metrics, func(m autoscalingv2.MetricSpec) bool {
-		return m.Type == autoscalingv2.ExternalMetricSourceType
-	})
+func (c *Controller) allMetricsLocal(spec *autoscalingv2.HorizontalPodAutoscalerSpec) bool {
+	return !slices.ContainsFunc(spec.Metrics, func(m autoscalingv2.MetricSpec) bool { return !c.opts.Metrics.IsInMemory(&m) })
 }

@@ -84,15 +84,12 @@ func (r *targetReader) objectMetric(m *autoscalingv2.ObjectMetricSource) autosca
 	case r.options.Custom == nil:
 		return fetchError(customAPI, errNoCustom)
 	}
-	kind := schema.FromAPIVersionAndKind(m.DescribedObject.APIVersion, m.DescribedObject.Kind)
-	// Only the API server knows the resource of a kind. The guess is right for the kinds for which
-	// weir has metrics. For other kinds it appears only in an error.
-	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	resource := resourceOf(&m.DescribedObject)
 	name := types.NamespacedName{Namespace: r.namespace, Name: m.DescribedObject.Name}
-	if kind.Kind == "Namespace" && kind.Group == "" {
+	if resource == (schema.GroupResource{Resource: "namespaces"}) {
 		name = types.NamespacedName{Name: r.namespace}
 	}
-	info := provider.CustomMetricInfo{GroupResource: plural.GroupResource(), Namespaced: name.Namespace != "", Metric: m.Metric.Name}
+	info := provider.CustomMetricInfo{GroupResource: resource, Namespaced: name.Namespace != "", Metric: m.Metric.Name}
 	ctx, cancel := r.withTimeout()
 	defer cancel()
 	v, err := r.options.Custom.GetMetricByName(ctx, name, info, series)
@@ -100,6 +97,32 @@ func (r *targetReader) objectMetric(m *autoscalingv2.ObjectMetricSource) autosca
 		return fetchError(customAPI, err)
 	}
 	return autoscaler.Reading{Values: []int64{v.Value.MilliValue()}, At: seconds(v.Timestamp.Time)}
+}
+
+// resourceOf returns the resource of an object. Only the API server knows the resource of a kind. The guess
+// is right for Kubernetes' own kinds, and for most others.
+func resourceOf(o *autoscalingv2.CrossVersionObjectReference) schema.GroupResource {
+	plural, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
+	return plural.GroupResource()
+}
+
+// ruleKeeper knows which custom metrics rules define.
+type ruleKeeper interface {
+	HasRule(resource schema.GroupResource, name string) bool
+}
+
+// IsInMemory reports whether a metric is read without a request to another server.
+func (r *Reader) IsInMemory(m *autoscalingv2.MetricSpec) bool {
+	rules, ok := r.options.Custom.(ruleKeeper)
+	switch {
+	case m.Type == autoscalingv2.ExternalMetricSourceType:
+		return false
+	case ok && m.Pods != nil:
+		return !rules.HasRule(schema.GroupResource{Resource: "pods"}, m.Pods.Metric.Name)
+	case ok && m.Object != nil:
+		return !rules.HasRule(resourceOf(&m.Object.DescribedObject), m.Object.Metric.Name)
+	}
+	return true
 }
 
 // externalMetric returns the values of an external metric.

@@ -14,6 +14,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/weir-metrics/weir/api/custommetrics"
 	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/podmetrics"
@@ -107,6 +108,58 @@ func TestCustomMetrics(t *testing.T) {
 	o.Custom = nil
 	l = podmetrics.New(o)
 	f(pod("cpu_usage_cores", nil), no("unable to fetch metrics from custom metrics API: weir serves no custom metrics here: see --apis"))
+}
+
+// TestMetricsByRules reads a metric that a rule defines from a real provider with a fake Prometheus. A
+// pod without a series has no sample, and a verdict says why.
+func TestMetricsByRules(t *testing.T) {
+	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("query") != `sum by (pod) (requests{namespace="shop"})` {
+			t.Errorf("the query is %s", r.FormValue("query"))
+		}
+		fmt.Fprint(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"pod":"web-1"},"value":[1767355200.75,"12.5"]},{"metric":{"pod":"other"},"value":[1767355200,"7"]}]}}`)
+	}))
+	t.Cleanup(prometheus.Close)
+	file := filepath.Join(t.TempDir(), "rules.yaml")
+	text := fmt.Sprintf("prometheus: {url: %q}\nmetrics:\n  - {name: requests, for: pod, query: sum by (pod) (requests)}\n", prometheus.URL)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rules, err := externalmetrics.New(externalmetrics.Options{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rules.Close)
+	w := shop(t)
+	o := w.options()
+	o.Custom = custommetrics.New(custommetrics.Options{
+		View: func() custommetrics.SampleReader { return nil }, Facts: func() *cluster.Facts { return w.facts }, Rules: rules,
+	})
+	l := podmetrics.New(o)
+	at := time.Unix(1767355200, 0)
+	want := autoscaler.Reading{At: at, Samples: []autoscaler.PodSample{{Pod: "web-1", Milli: 12500, At: at, Window: time.Minute}}}
+	if diff := cmp.Diff(want, read(t, l, pod("requests", nil)), compareErrors); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{pod("requests", nil)}}
+	verdicts := l.Verdicts("shop", spec)
+	if v, missing := verdicts(0, "web-0"); !missing || v.Reason != "NoSeries" || v.Message != "no series of the query of requests has pod=web-0" || v.Advice == "" {
+		t.Errorf("the pod without a series: got %+v, %v", v, missing)
+	}
+	if v, missing := verdicts(0, "web-1"); missing {
+		t.Errorf("the pod with a series: got %+v", v)
+	}
+	for _, test := range []struct {
+		metric autoscalingv2.MetricSpec
+		want   bool
+	}{
+		{pod("requests", nil), false}, {pod("cpu_usage_cores", nil), true}, {object("Pod", "web-0", "requests"), false},
+		{object("Service", "web", "requests"), true}, {external("queue", nil), false}, {of("cpu", ""), true},
+	} {
+		if got := l.IsInMemory(&test.metric); got != test.want {
+			t.Errorf("%+v is in memory: %v, want %v", test.metric, got, test.want)
+		}
+	}
 }
 
 // TestExternalMetrics reads external metrics from a real provider with a fake Prometheus.

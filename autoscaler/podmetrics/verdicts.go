@@ -1,10 +1,12 @@
 package podmetrics
 
 import (
+	"context"
 	"sync"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/cluster"
@@ -36,6 +38,9 @@ func (r *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAut
 			}
 			return containerVerdict(explainer, p, m.ContainerResource)
 		case m.Type == autoscalingv2.PodsMetricSourceType && m.Pods != nil:
+			if v, missing := r.seriesVerdict(p.PodRef, m.Pods); missing {
+				return v, true
+			}
 			return metricVerdict(explainer, p, m.Pods.Metric.Name)
 		}
 		return decisionreport.PodVerdict{}, false
@@ -70,6 +75,30 @@ func containerVerdict(fixture *explain.Explainer, p *cluster.Pod, m *autoscaling
 		}
 	}
 	return decisionreport.PodVerdict{}, false
+}
+
+// seriesExplainer explains why a pod has no series of a custom metric that a rule defines.
+type seriesExplainer interface {
+	WhyNoSeries(ctx context.Context, pod metric.PodRef, name string, selector labels.Selector) (explain.Finding, bool)
+}
+
+// seriesVerdict returns why a pod has no value for a metric that a rule defines.
+func (r *Reader) seriesVerdict(pod metric.PodRef, m *autoscalingv2.PodsMetricSource) (decisionreport.PodVerdict, bool) {
+	rules, ok := r.options.Custom.(seriesExplainer)
+	if !ok {
+		return decisionreport.PodVerdict{}, false
+	}
+	selector, err := metricSelector(m.Metric.Selector)
+	if err != nil {
+		return decisionreport.PodVerdict{}, false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), r.options.Timeout)
+	defer cancel()
+	f, missing := rules.WhyNoSeries(ctx, pod, m.Metric.Name, selector)
+	if !missing {
+		return decisionreport.PodVerdict{}, false
+	}
+	return findingVerdict(f)
 }
 
 // metricVerdict returns why a pod has no value for a metric of the catalogue.

@@ -74,8 +74,11 @@ type api struct {
 // link is one line on the index page of the local server.
 type link struct{ path, about string }
 
-// external is the row of the API for the metrics of --external-rules.
-const external = "external"
+// The rows of the APIs that serve the metrics of --external-rules.
+const (
+	custom   = "custom"
+	external = "external"
+)
 
 // apis are the APIs that weir serves. Add an API here.
 var apis = []api{{
@@ -91,7 +94,7 @@ var apis = []api{{
 		})
 	},
 }, {
-	name: "custom", about: "custom.metrics.k8s.io",
+	name: custom, about: "custom.metrics.k8s.io",
 	describe: func(c *server.Config) error {
 		c.Schemes, c.OpenAPI = append(c.Schemes, customserver.Scheme), append(c.OpenAPI, customdefinitions.GetOpenAPIDefinitions)
 		return nil
@@ -262,21 +265,23 @@ func refuseWithoutCluster(w http.ResponseWriter, _ *http.Request) {
 // openDerivedMetrics opens what answers for custom and external metrics. Decisions about autoscalers
 // use it without the secured server, too, which serves these metrics.
 func (w *weirProcess) openDerivedMetrics(_ context.Context, h *feature.Host) (err error) {
-	w.custom = custommetrics.New(custommetrics.Options{
+	c := custommetrics.Options{
 		View: viewAs(w, func(v apiView) custommetrics.SampleReader { return v }), Facts: h.Facts, Sources: w.sourceStates,
-	})
+	}
 	o := podmetrics.Options{
 		View: viewAs(w, func(v apiView) podmetrics.UsageReader { return v }), Facts: h.Facts, Explainer: w.explainInput,
-		Custom: w.custom, MaxAge: max(time.Minute, 3*h.Resolution), HistoryLength: w.plan.Memory.History,
+		MaxAge: max(time.Minute, 3*h.Resolution), HistoryLength: w.plan.Memory.History,
 	}
-	if slices.Contains(w.plan.APIs, external) {
+	if w.plan.ExternalRules != "" {
 		w.external, err = externalmetrics.New(externalmetrics.Options{File: w.plan.ExternalRules, MayName: w.plan.ExternalFiles, Logger: h.Log, Registerer: h.Registry})
 		if err != nil {
-			return fmt.Errorf("read the rules of external metrics: %w", err)
+			return fmt.Errorf("read the rules of metrics: %w", err)
 		}
-		o.External = w.external
-		h.Add(feature.Part{Name: "external metrics", Run: w.external.Run, Close: func() error { w.external.Close(); return nil }})
+		c.Rules, o.External = w.external, w.external
+		h.Add(feature.Part{Name: "metrics by rules", Run: w.external.Run, Close: func() error { w.external.Close(); return nil }})
 	}
+	w.custom = custommetrics.New(c)
+	o.Custom = w.custom
 	w.plan.features.autoscaler.Metrics = podmetrics.New(o)
 	return nil
 }
@@ -359,7 +364,7 @@ func (a *apiFlags) addFlags(f *pflag.FlagSet) {
 	}
 	f.Func("apis", "`NAMES` of the APIs to serve, separated by commas: "+humanize.List(about, 0)+
 		"; empty for none (default resource,custom,model, and external with --external-rules)", a.setNamed)
-	f.StringVar(&a.rules, "external-rules", "", "`FILE` that defines the external metrics and how to ask Prometheus for them")
+	f.StringVar(&a.rules, "external-rules", "", "`FILE` that defines custom and external metrics by PromQL, and how to ask Prometheus for them")
 	f.StringSliceVar(&a.files, "external-rules-file", nil, "`FILE` outside the folder of --external-rules that the rules may name, as a bearer token, password or CA; repeatable")
 }
 
@@ -390,8 +395,8 @@ func (a *apiFlags) compile() ([]string, error) {
 	switch {
 	case served && a.rules == "":
 		return nil, cli.Usage(errors.New("--apis names external, and nothing defines its metrics: give --external-rules=FILE too"))
-	case !served && a.rules != "":
-		return nil, cli.Usage(errors.New("--external-rules is for the API external, which --apis leaves out: add it or drop the rules"))
+	case !served && a.rules != "" && !slices.Contains(chosen, custom):
+		return nil, cli.Usage(errors.New("--external-rules is for the APIs custom and external, which --apis leaves out: add one or drop the rules"))
 	}
 	return chosen, nil
 }

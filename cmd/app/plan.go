@@ -92,7 +92,7 @@ type plan struct {
 	Open       bool          // other machines may reach it
 	Pprof      bool
 	APIs       []string // names in the table apis
-	// ExternalRules is the file with the rules of external metrics. It is empty unless they are
+	// ExternalRules is the file with the rules of custom and external metrics. It is empty unless they are
 	// served.
 	ExternalRules string
 	// ExternalFiles are the files outside its folder that the rules may name.

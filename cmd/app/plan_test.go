@@ -233,6 +233,7 @@ func TestChoiceOfAPIs(t *testing.T) {
 	f([]string{"resource"}, "", "--apis=resource")
 	f([]string{"custom", "external"}, "r.yaml", "--apis=external, custom", "--external-rules=r.yaml")
 	f([]string{"resource", "model"}, "", "--apis=resource", "--apis=model")
+	f([]string{"custom"}, "r.yaml", "--apis=custom", "--external-rules=r.yaml") // external belongs to another server
 }
 
 // Events need a cluster. Only the server of a cluster watches them, and not each of its agents.

@@ -19,7 +19,7 @@ const rereadConfig = 10 * time.Second
 
 // configReload reads the file of --config again and uses what can be used without a restart: the
 // level of the log. Everything else is part of the plan, which is compiled and opened once. The
-// files that flags name (targets, rules of external metrics, certificates, tokens) are read again
+// files that flags name (targets, rules of metrics, certificates, tokens) are read again
 // by those who use them.
 type configReload struct {
 	file  *configfile.Reloader

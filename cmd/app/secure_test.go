@@ -350,7 +350,7 @@ func TestOpenUndoesWhatFailed(t *testing.T) {
 	usual := []string{"--kubeconfig=" + kubeconfig(t, api, "secret"), "--listen=" + plain, "--bind-address=127.0.0.1", "--secure-port=" + port,
 		"--authentication-skip-lookup"} // for the lookup the library would start goroutines that it does not end
 	for want, args := range map[string][]string{
-		"read the rules of external metrics: ":                 {"--external-rules=nosuch"},
+		"read the rules of metrics: ":                          {"--external-rules=nosuch"},
 		"open the secured server: set up audit: ":              {"--audit-policy-file=nosuch"},
 		"open the secured server: read serving certificate no": {"--tls-cert-file=nosuch", "--tls-private-key-file=nosuch"},
 	} {
@@ -373,7 +373,7 @@ func TestExternalRulesWithoutSecurePort(t *testing.T) {
 	api := httptest.NewTLSServer(http.NotFoundHandler())
 	defer api.Close()
 	_, err := open(t.Context(), planOf(t, false, "--kubeconfig="+kubeconfig(t, api, "secret"), "--listen="+free(t), "--external-rules=nosuch"), io.Discard, zap.NewNop())
-	if want := "read the rules of external metrics: "; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "read the rules of metrics: "; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("without --secure-port: got %v, want %s...", err, want)
 	}
 }

@@ -215,23 +215,37 @@ func TestHPAOnObjectMetric(t *testing.T) {
 	t.Logf("an HPA on an Object metric scales 1 → 3 in %.1fs", time.Since(began).Seconds())
 }
 
-// TestHPAOnExternalMetric checks that the cluster's autoscaler follows a number
-// that a real Prometheus collects, through weir's rules.
-func TestHPAOnExternalMetric(t *testing.T) {
+// TestHPAOnRules checks that the cluster's autoscaler follows a number that a
+// real Prometheus collects, through weir's rules: as an External metric, as one
+// of an object, and as one of pods, of which only the first has a series.
+func TestHPAOnRules(t *testing.T) {
 	t.Parallel()
 	w := sharedCluster
 	namespace := w.namespace(t, "hpa-external")
-	w.create(t, namespace, pod("queue", container("app", "serve", "--listen=:8080")))
+	w.deployment(t, namespace, "queue", container("app", "serve", "--listen=:8080"))
 	ip := w.addressOf(t, namespace, "queue")
 	visit(t, ip, "/set?value=1")
-	w.prometheus(t, ip+":8080", namespace)
+	w.prometheus(t, ip+":8080", namespace, w.podAt(t, namespace, ip))
 	w.deployment(t, namespace, "worker", container("app", "pause"))
+	w.deployment(t, namespace, "clerk", container("app", "pause"))
 	target := resource.MustParse("10")
+	average := autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &target}
+	w.autoscale(t, namespace, "queue", following("queue", 5, autoscalingv2.MetricSpec{
+		Type: autoscalingv2.PodsMetricSourceType,
+		Pods: &autoscalingv2.PodsMetricSource{Metric: autoscalingv2.MetricIdentifier{Name: "workload_value"}, Target: average},
+	}))
+	w.autoscale(t, namespace, "clerk", following("clerk", 5, autoscalingv2.MetricSpec{
+		Type: autoscalingv2.ObjectMetricSourceType,
+		Object: &autoscalingv2.ObjectMetricSource{
+			DescribedObject: autoscalingv2.CrossVersionObjectReference{APIVersion: "v1", Kind: "Service", Name: "orders"},
+			Metric:          autoscalingv2.MetricIdentifier{Name: "waiting"}, Target: average,
+		},
+	}))
 	w.autoscale(t, namespace, "worker", following("worker", 5, autoscalingv2.MetricSpec{
 		Type: autoscalingv2.ExternalMetricSourceType,
 		External: &autoscalingv2.ExternalMetricSource{
 			Metric: autoscalingv2.MetricIdentifier{Name: "queue_depth", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"queue": "orders"}}},
-			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &target},
+			Target: average,
 		},
 	}))
 	eventually(t, "the autoscaler knows the queue's depth", time.Minute, func() error {
@@ -246,13 +260,26 @@ func TestHPAOnExternalMetric(t *testing.T) {
 	})
 	visit(t, ip, "/set?value=40")
 	up := w.reaches(t, namespace, "worker", 4)
+	w.reaches(t, namespace, "clerk", 4)
+	w.reaches(t, namespace, "queue", 4)
 	visit(t, ip, "/set?value=10")
 	down := w.reaches(t, namespace, "worker", 1)
+	w.reaches(t, namespace, "clerk", 1)
 	t.Logf("an HPA on an external metric: up %.1fs, down %.1fs after the number changed", up.Seconds(), down.Seconds())
 }
 
+// podAt returns the name of the pod with an address.
+func (w *testCluster) podAt(t *testing.T, namespace, ip string) string {
+	t.Helper()
+	pods, err := w.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "status.podIP=" + ip})
+	if err != nil || len(pods.Items) != 1 {
+		t.Fatalf("the pod at %s: got %+v, %v", ip, pods, err)
+	}
+	return pods.Items[0].Name
+}
+
 // prometheus runs a Prometheus that scrapes target until the end of the test.
-func (w *testCluster) prometheus(t *testing.T, target, namespace string) {
+func (w *testCluster) prometheus(t *testing.T, target, namespace, pod string) {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")
 	if err != nil {
@@ -261,7 +288,7 @@ func (w *testCluster) prometheus(t *testing.T, target, namespace string) {
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yml")
 	text := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: queue\n  static_configs:\n"+
-		"  - targets: [%q]\n    labels: {namespace: %q, queue: orders}\n", target, namespace)
+		"  - targets: [%q]\n    labels: {namespace: %q, queue: orders, pod: %q}\n", target, namespace, pod)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package rules is the file that defines the external metrics: its format (docs/external-metrics.md
+// Package rules is the file that defines custom and external metrics by PromQL: its format (docs/external-metrics.md
 // describes it), its mistakes, and the query of a rule for one caller.
 //
 // The query of a rule is PromQL for the whole cluster. For a caller, label matchers are added to
@@ -10,6 +10,7 @@
 // # Files
 //
 //   - rules.go: the rules; parse.go, yaml.go: the file and its positions; query.go: its PromQL.
+//   - object.go: the objects that a rule has values of; resultlabel.go: which labels a result has.
 //   - mistake.go: what is wrong in a file, and what to do.
 //   - narrow.go: the query of a rule for one caller.
 package rules

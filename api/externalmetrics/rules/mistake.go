@@ -17,6 +17,8 @@ type Mistake struct {
 	// mistakes.
 	Wrong string
 	Known []string
+	// InRule is set if the mistake concerns one rule, not the whole file.
+	InRule bool
 }
 
 // String returns "FILE:LINE:COLUMN: TEXT".

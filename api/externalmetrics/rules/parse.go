@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -21,18 +22,19 @@ import (
 const MaxSize = 1 << 20
 
 // Parse reads the content of a file. file is its name in mistakes. The error is a Mistakes with all
-// mistakes.
+// mistakes. If all of them are inside of rules, the other rules are returned, too.
 func Parse(file string, content []byte) (*Rules, error) {
-	p := &fileParser{file: file, source: strings.Split(string(content), "\n"), rules: &Rules{byName: map[string]*Rule{}}}
+	p := &fileParser{file: file, source: strings.Split(string(content), "\n"), rules: &Rules{broken: map[string]string{}}}
 	p.read(content)
-	if len(p.mistakes) > 0 {
-		p.mistakes.sort()
+	p.rules.index()
+	if len(p.mistakes) == 0 {
+		return p.rules, nil
+	}
+	p.mistakes.sort()
+	if slices.ContainsFunc(p.mistakes, func(m Mistake) bool { return !m.InRule }) {
 		return nil, p.mistakes
 	}
-	for i := range p.rules.Metrics {
-		p.rules.byName[p.rules.Metrics[i].Name] = &p.rules.Metrics[i]
-	}
-	return p.rules, nil
+	return p.rules, p.mistakes
 }
 
 // fileParser is the state of one Parse.
@@ -76,10 +78,15 @@ func (p *fileParser) read(content []byte) {
 		p.syntax(err)
 	}
 	root := resolveAlias(document.Content[0])
+	var metrics *yaml.Node
 	p.mapping(root, "the file", fields{
-		"prometheus": {required: true, read: p.prometheus},
-		"metrics":    {required: true, read: p.metrics},
+		"prometheus":   {required: true, read: func(n *yaml.Node) { p.rules.Prometheus = p.prometheus(n, "prometheus") }},
+		"prometheuses": {read: p.prometheuses},
+		"metrics":      {required: true, read: func(n *yaml.Node) { metrics = n }},
 	})
+	if metrics != nil { // they name what prometheuses has
+		p.metrics(metrics)
+	}
 }
 
 // yamlLine matches the beginning of a YAML error that has a line.
@@ -97,14 +104,33 @@ func (p *fileParser) syntax(err error) {
 	p.addMistake(at, "%s: %s", where, strings.TrimPrefix(text, "yaml: "))
 }
 
-func (p *fileParser) prometheus(n *yaml.Node) {
-	to := &p.rules.Prometheus
-	to.Timeout = DefaultTimeout
+// prometheuses reads the servers that rules name.
+func (p *fileParser) prometheuses(n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		p.addMistake(n, "prometheuses is %s: write a line NAME: {url: …} for each", kindOf(n))
+		return
+	}
+	p.rules.Others = map[string]Prometheus{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], resolveAlias(n.Content[i+1])
+		if _, twice := p.rules.Others[key.Value]; twice || key.Value == "" {
+			p.addMistake(key, "%q is there twice, or is empty: give each server a name of its own", key.Value)
+			continue
+		}
+		p.rules.Others[key.Value] = p.prometheus(value, key.Value)
+	}
+}
+
+// prometheus reads a server. what names it in mistakes.
+func (p *fileParser) prometheus(n *yaml.Node, what string) Prometheus {
+	to := &Prometheus{Timeout: DefaultTimeout}
 	var basic, token *yaml.Node
-	p.mapping(n, "prometheus", fields{
-		"url":             {required: true, read: p.url},
-		"timeout":         {read: p.timeout},
+	p.mapping(n, what, fields{
+		"url":             {required: true, read: func(n *yaml.Node) { p.url(n, &to.URL) }},
+		"timeout":         {read: func(n *yaml.Node) { p.timeout(n, &to.Timeout) }},
 		"caFile":          {read: p.text(&to.CAFile, "caFile")},
+		"certFile":        {read: p.text(&to.CertFile, "certFile")},
+		"keyFile":         {read: p.text(&to.KeyFile, "keyFile")},
 		"bearerTokenFile": {read: func(n *yaml.Node) { token = n; p.text(&to.BearerTokenFile, "bearerTokenFile")(n) }},
 		"basicAuth": {read: func(n *yaml.Node) {
 			basic = n
@@ -113,15 +139,18 @@ func (p *fileParser) prometheus(n *yaml.Node) {
 				"passwordFile": {required: true, read: p.text(&to.PasswordFile, "passwordFile")},
 			})
 		}},
-		"headers": {read: p.headers},
+		"headers": {read: func(n *yaml.Node) { to.Headers = p.headers(n) }},
 	})
+	if (to.CertFile == "") != (to.KeyFile == "") {
+		p.addMistake(n, "%s has one of certFile and keyFile: a client certificate needs both", what)
+	}
 	if basic != nil && token != nil {
 		p.addMistake(basic, "basicAuth and bearerTokenFile exclude each other: leave one out")
 	}
+	return *to
 }
 
-func (p *fileParser) url(n *yaml.Node) {
-	to := &p.rules.Prometheus.URL
+func (p *fileParser) url(n *yaml.Node, to *string) {
 	before := len(p.mistakes)
 	if p.text(to, "url")(n); len(p.mistakes) > before {
 		return
@@ -140,7 +169,7 @@ func (p *fileParser) url(n *yaml.Node) {
 // maxTimeout is longer than any autoscaler waits.
 const maxTimeout = time.Minute
 
-func (p *fileParser) timeout(n *yaml.Node) {
+func (p *fileParser) timeout(n *yaml.Node, to *time.Duration) {
 	d, err := time.ParseDuration(n.Value)
 	switch {
 	case n.Kind != yaml.ScalarNode || err != nil:
@@ -148,7 +177,7 @@ func (p *fileParser) timeout(n *yaml.Node) {
 	case d <= 0 || d > maxTimeout:
 		p.addMistake(n, "timeout %s is out of range: it must be more than 0 and at most %v", n.Value, maxTimeout)
 	default:
-		p.rules.Prometheus.Timeout = d
+		*to = d
 	}
 }
 
@@ -158,10 +187,10 @@ var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 // ownHeaders are the headers that weir sets itself.
 var ownHeaders = []string{"authorization", "content-type", "content-length", "host", "accept-encoding"}
 
-func (p *fileParser) headers(n *yaml.Node) {
+func (p *fileParser) headers(n *yaml.Node) map[string]string {
 	if n.Kind != yaml.MappingNode {
 		p.addMistake(n, "headers is %s: write a line NAME: VALUE for each", kindOf(n))
-		return
+		return nil
 	}
 	all := map[string]string{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -180,7 +209,7 @@ func (p *fileParser) headers(n *yaml.Node) {
 			all[name] = value.Value
 		}
 	}
-	p.rules.Prometheus.Headers = all
+	return all
 }
 
 func (p *fileParser) metrics(n *yaml.Node) {
@@ -191,19 +220,37 @@ func (p *fileParser) metrics(n *yaml.Node) {
 	if len(n.Content) == 0 {
 		p.addMistake(n, "metrics is empty: begin each metric with a dash, as in - name: queue_depth")
 	}
-	first := map[string]int{} // the line of each name
+	first := map[ruleID]int{} // the line of each name
 	for _, item := range n.Content {
-		item = resolveAlias(item)
-		m, name := p.metric(item)
-		if name == nil || m.Name == "" {
+		before := len(p.mistakes)
+		m, name := p.metric(resolveAlias(item))
+		if name != nil && m.Name != "" {
+			if line, twice := first[m.id()]; twice {
+				p.addMistake(name, "%s is defined twice, first on line %d: rename one", m.ID(), line)
+			} else {
+				first[m.id()] = name.Line
+			}
+		}
+		if len(p.mistakes) == before {
+			p.rules.Metrics = append(p.rules.Metrics, m)
 			continue
 		}
-		if line, twice := first[m.Name]; twice {
-			p.addMistake(name, "%s is defined twice, first on line %d: rename one", m.Name, line)
-			continue
+		for i := range p.mistakes[before:] {
+			p.mistakes[before+i].InRule = true
 		}
-		first[m.Name] = name.Line
-		p.rules.Metrics = append(p.rules.Metrics, m)
+		p.rules.broken[m.Name] = p.mistakes[before].String()
+	}
+}
+
+// server reads the name of the server that a rule asks.
+func (p *fileParser) server(n *yaml.Node, m *Rule) {
+	if p.text(&m.Prometheus, "prometheus")(n); m.Prometheus == "" {
+		return
+	}
+	if _, ok := p.rules.Others[m.Prometheus]; !ok {
+		known := slices.Sorted(maps.Keys(p.rules.Others))
+		mistake := p.addMistake(n, "prometheuses has no %s: leave prometheus out, or define it there", m.Prometheus)
+		mistake.Wrong, mistake.Known = m.Prometheus, known
 	}
 }
 
@@ -214,7 +261,7 @@ var metricName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,252}$`)
 func (p *fileParser) metric(n *yaml.Node) (m Rule, name *yaml.Node) {
 	m.Line = n.Line
 	namespaced := true
-	var query, label, selected *yaml.Node
+	var query, label, selected, object, scope *yaml.Node
 	p.mapping(n, "a metric", fields{
 		"name": {required: true, read: func(n *yaml.Node) {
 			name = n
@@ -223,8 +270,10 @@ func (p *fileParser) metric(n *yaml.Node) (m Rule, name *yaml.Node) {
 			}
 		}},
 		"help":       {read: p.text(&m.Help, "help")},
+		"prometheus": {read: func(n *yaml.Node) { p.server(n, &m) }},
 		"query":      {required: true, read: func(n *yaml.Node) { query = n; p.text(&m.Query, "query")(n) }},
-		"namespaced": {read: p.boolean(&namespaced, "namespaced")},
+		"for":        {read: func(n *yaml.Node) { object = n }},
+		"namespaced": {read: func(n *yaml.Node) { scope = n; p.boolean(&namespaced, "namespaced")(n) }},
 		"namespaceLabel": {read: func(n *yaml.Node) {
 			label = n
 			if p.text(&m.NamespaceLabel, "namespaceLabel")(n); m.NamespaceLabel != "" && (m.NamespaceLabel == model.MetricNameLabel || !model.UTF8Validation.IsValidLabelName(m.NamespaceLabel)) {
@@ -233,6 +282,10 @@ func (p *fileParser) metric(n *yaml.Node) (m Rule, name *yaml.Node) {
 		}},
 		"selectorMetrics": {read: func(n *yaml.Node) { selected = n; p.list(&m.SelectorMetrics, "selectorMetrics")(n) }},
 	})
+	if object != nil {
+		m.Object = p.object(object)
+		namespaced = p.scope(m.Object, namespaced, scope)
+	}
 	switch {
 	case !namespaced && label != nil:
 		p.addMistake(label, "namespaceLabel means nothing where namespaced is false: leave one of them out")
@@ -241,6 +294,7 @@ func (p *fileParser) metric(n *yaml.Node) (m Rule, name *yaml.Node) {
 	case !namespaced:
 		m.NamespaceLabel = ""
 	}
+	m.completeLabel()
 	if query != nil && m.Query != "" {
 		p.query(&m, query, selected)
 	}

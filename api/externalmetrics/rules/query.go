@@ -57,6 +57,9 @@ func (p *fileParser) query(m *Rule, n, selected *yaml.Node) {
 	if selectors == 0 && m.NamespaceLabel != "" {
 		p.addMistake(n, "query names no metric, so it cannot be narrowed to a namespace: set namespaced: false")
 	}
+	if m.Object != nil && m.Object.Label != "" && !MayHaveLabel(expr, m.Object.Label) {
+		p.addMistake(n, "query returns no label %[1]s, so its values are of no object: keep the label, as in sum by (%[1]s) (…), or name another one in for: label", m.Object.Label)
+	}
 	if selected != nil {
 		p.checkSelectorMetrics(m, names, selected)
 	}

@@ -4,15 +4,25 @@ import (
 	"time"
 
 	"github.com/prometheus/prometheus/promql/parser"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Rules are the content of a valid file. They are immutable.
+// Rules are the valid rules of a file. They are immutable.
 type Rules struct {
 	Prometheus Prometheus
+	// Others are the servers that rules name.
+	Others map[string]Prometheus
 	// Metrics are in the order of the file.
 	Metrics []Rule
 
-	byName map[string]*Rule
+	byID   map[ruleID]*Rule
+	broken map[string]string // the first mistake of broken rules, by their names
+}
+
+// ruleID distinguishes the rules of a file. The resource of an external metric is empty.
+type ruleID struct {
+	resource schema.GroupResource
+	name     string
 }
 
 // Prometheus is how to reach the server.
@@ -23,6 +33,8 @@ type Prometheus struct {
 	Timeout time.Duration
 	// CAFile holds the certificates to trust. If it is empty, the system's are trusted.
 	CAFile string
+	// CertFile and KeyFile are weir's certificate for the server; empty for none.
+	CertFile, KeyFile string
 	// BearerTokenFile is read for each query, because tokens are renewed.
 	BearerTokenFile string
 	// Username and PasswordFile are sent as basic authentication.
@@ -38,9 +50,13 @@ const DefaultNamespaceLabel = "namespace"
 
 // Rule is one rule.
 type Rule struct {
-	// Name is the metric's name in HPAs and in RBAC, as a resource of external.metrics.k8s.io.
+	// Name is the metric's name in HPAs and in RBAC.
 	Name string
 	Help string
+	// Object is what a value of the metric is of. It is nil for an external metric.
+	Object *Object
+	// Prometheus is the name of the server that is asked, or empty for Rules.Prometheus.
+	Prometheus string
 	// Query is the query as written in the file.
 	Query string
 	// NamespaceLabel is the label that must equal the caller's namespace. It is empty for a rule
@@ -55,8 +71,73 @@ type Rule struct {
 	Line int
 }
 
-// Metric returns the rule with that name, or nil.
-func (r *Rules) Metric(name string) *Rule { return r.byName[name] }
+// ID returns "RESOURCE/NAME" as in discovery, or the name of an external metric.
+func (r *Rule) ID() string {
+	if r.Object == nil {
+		return r.Name
+	}
+	return r.Object.Resource.String() + "/" + r.Name
+}
+
+func (r *Rule) id() ruleID {
+	if r.Object == nil {
+		return ruleID{name: r.Name}
+	}
+	return ruleID{r.Object.Resource, r.Name}
+}
+
+// Mistake returns what is wrong with a broken rule of that name, or nothing.
+func (r *Rules) Mistake(name string) string { return r.broken[name] }
+
+// Server returns the server that a rule asks.
+func (r *Rules) Server(m *Rule) *Prometheus {
+	if m.Prometheus == "" {
+		return &r.Prometheus
+	}
+	other := r.Others[m.Prometheus]
+	return &other
+}
+
+// External returns the rule of an external metric, or nil.
+func (r *Rules) External(name string) *Rule { return r.byID[ruleID{name: name}] }
+
+// ExternalNames returns the names of the external metrics, in the order of the file.
+func (r *Rules) ExternalNames() (names []string) {
+	for i := range r.Metrics {
+		if r.Metrics[i].Object == nil {
+			names = append(names, r.Metrics[i].Name)
+		}
+	}
+	return names
+}
+
+// Custom returns the rule of a metric of a kind of objects, or nil.
+func (r *Rules) Custom(resource schema.GroupResource, name string) *Rule {
+	return r.byID[ruleID{resource, name}]
+}
+
+// KeepBroken adds the rules of an earlier file that have the name of a broken rule and that r does not have.
+func (r *Rules) KeepBroken(earlier *Rules) {
+	for i := range earlier.Metrics {
+		if m := earlier.Metrics[i]; r.broken[m.Name] != "" && r.byID[m.id()] == nil && r.hasServer(&m) {
+			r.Metrics = append(r.Metrics, m)
+		}
+	}
+	r.index()
+}
+
+// hasServer reports whether the server of a rule is there.
+func (r *Rules) hasServer(m *Rule) bool {
+	_, ok := r.Others[m.Prometheus]
+	return ok || m.Prometheus == ""
+}
+
+func (r *Rules) index() {
+	r.byID = make(map[ruleID]*Rule, len(r.Metrics))
+	for i := range r.Metrics {
+		r.byID[r.Metrics[i].id()] = &r.Metrics[i]
+	}
+}
 
 // queryParser parses queries without experimental features, because the server may not have them.
 // One of them, info(), would read metrics that the query does not name.

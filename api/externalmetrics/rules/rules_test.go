@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,10 @@ func TestTranscripts(t *testing.T) {
 				}
 				var out strings.Builder
 				for _, m := range r.Metrics {
-					fmt.Fprintf(&out, "%s, line %d", m.Name, m.Line)
+					fmt.Fprintf(&out, "%s, line %d", m.ID(), m.Line)
+					if o := m.Object; o != nil {
+						fmt.Fprintf(&out, ", of %s by %s", o.Kind, o.Label)
+					}
 					if m.NamespaceLabel != "" {
 						fmt.Fprintf(&out, ", by %s", m.NamespaceLabel)
 					}
@@ -49,7 +53,8 @@ func TestTranscripts(t *testing.T) {
 				if err != nil {
 					d.Fatalf(t, "selector: %v", err)
 				}
-				query, err := r.Metric(d.CmdArgs[0].Key).QueryFor(namespace, s)
+				i := slices.IndexFunc(r.Metrics, func(m Rule) bool { return m.ID() == d.CmdArgs[0].Key })
+				query, err := r.Metrics[i].QueryFor(namespace, s)
 				if err != nil {
 					return err.Error() + "\n"
 				}
@@ -95,11 +100,74 @@ metrics:
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Rules{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if m := got.Metric("requests:rate5m"); m != &got.Metrics[1] {
-		t.Errorf("Metric finds %v", m)
+	if m := got.External("requests:rate5m"); m != &got.Metrics[1] {
+		t.Errorf("External finds %v", m)
 	}
-	if m := got.Metric("nothing"); m != nil {
-		t.Errorf("Metric finds %v where there is none", m)
+	if m := got.External("nothing"); m != nil {
+		t.Errorf("External finds %v where there is none", m)
+	}
+}
+
+// A broken rule affects no other rule: its earlier version stays.
+func TestABrokenRule(t *testing.T) {
+	const head = "prometheus: {url: http://p}\nmetrics:\n"
+	earlier, err := Parse("r", []byte(head+"- {name: a, query: a}\n- {name: b, query: b, for: pod}\n- {name: b, query: b}\n- {name: c, query: c}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(file, want string) {
+		t.Helper()
+		r, err := Parse("r", []byte(file))
+		got := "nothing"
+		if r != nil {
+			r.KeepBroken(earlier)
+			var all []string
+			for i := range r.Metrics {
+				m := &r.Metrics[i]
+				if r.byID[m.id()] != m {
+					t.Errorf("%s is not found", m.ID())
+				}
+				all = append(all, m.ID()+" "+m.Query)
+			}
+			got = strings.Join(all, ", ")
+		}
+		if err == nil || got != want {
+			t.Errorf("%s\n got %s with the mistakes %v\nwant %s", file, got, err, want)
+		}
+	}
+	f(head+"- {name: a, query: a2}\n- {name: b, query: 'b('}\n", "a a2, pods/b b, b b")
+	f(head+"- {name: a, query: a2}\n- {name: b, query: b2, for: pod}\n- {name: b, query: 'b('}\n", "a a2, pods/b b2, b b")
+	f(head+"- {name: new, query: 'a('}\n- {name: c, query: c2}\n", "c c2")
+	f(head+"- {query: a}\n", "")
+	f("prometheus: {url: p}\nmetrics: [{name: a, query: a}]\n", "nothing")
+	f(head+"- {name: a, query: a}\n?", "nothing")
+}
+
+func TestMayHaveLabel(t *testing.T) {
+	f := func(query string, want bool) {
+		t.Helper()
+		expr, err := queryParser.ParseExpr(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := MayHaveLabel(expr, "pod"); got != want {
+			t.Errorf("%s: got %v, want %v", query, got, want)
+		}
+	}
+	for _, query := range []string{
+		`x`, `x{pod=~".+"}`, `(-x)`, `sum by (pod) (x)`, `sum without (instance) (x)`, `topk(3, x)`, `count_values("pod", x)`,
+		`rate(x[5m])`, `max_over_time(sum by (pod) (x)[1h:1m])`, `sum by (pod) (x) / 2`, `2 * x`, `x / on (pod) y`, `x / y`, `x / ignoring (a) y`,
+		`x * on (node) group_left () y`, `sum(x) * on (node) group_right () y`, `sum(x) * on () group_left (pod) y`, `sum(x) or y`, `x and on () sum(y)`, `x unless y`,
+		`label_replace(sum(x), "pod", "$1", "a", "(.*)")`, `label_join(x, "a", "b")`, `histogram_quantile(0.9, sum by (le, pod) (x))`, `absent(x{pod="a"})`, `x @ end()`,
+	} {
+		f(query, true)
+	}
+	for _, query := range []string{
+		`1`, `x{pod=""}`, `sum(x)`, `sum by (service) (x)`, `sum without (pod) (x)`, `topk(1, sum(x))`, `count_values("version", x)`, `vector(1)`, `scalar(x)`, `time()`,
+		`x / on (service) y`, `x / ignoring (pod) y`, `sum(x) and y`, `sum(x) * on (node) group_left () y`, `sum(x) or vector(0)`,
+		`label_replace(sum(x), "a", "$1", "pod", "(.*)")`, `max_over_time(sum(x)[1h:1m])`,
+	} {
+		f(query, false)
 	}
 }
 
@@ -150,8 +218,8 @@ func FuzzParse(f *testing.F) {
 		}
 		for i := range r.Metrics {
 			m := &r.Metrics[i]
-			if r.Metric(m.Name) != m {
-				t.Errorf("%q is not found by its name", m.Name)
+			if r.byID[m.id()] != m {
+				t.Errorf("%q is not found by its name", m.ID())
 			}
 			narrowed(t, m, "shop", selectors.Everything())
 		}
@@ -159,7 +227,7 @@ func FuzzParse(f *testing.F) {
 }
 
 // narrowed builds the query of m and checks that every metric in it has the matchers of the
-// namespace and of the selector.
+// namespace and of the selector, and that the query is m's without them.
 func narrowed(t *testing.T, m *Rule, namespace string, selector selectors.Selector) {
 	t.Helper()
 	query, err := m.QueryFor(namespace, selector)
@@ -191,7 +259,20 @@ func narrowed(t *testing.T, m *Rule, namespace string, selector selectors.Select
 				t.Errorf("%q became %q, where %v lacks %v", m.Query, query, v, w)
 			}
 		}
+		for _, w := range want {
+			i := slices.IndexFunc(v.LabelMatchers, func(g *labels.Matcher) bool { return g.Name == w.Name && g.Type == w.Type && g.Value == w.Value })
+			if i >= 0 {
+				v.LabelMatchers = slices.Delete(v.LabelMatchers, i, i+1)
+			}
+		}
 	})
+	original, err := queryParser.ParseExpr(m.Query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := expr.String(), original.String(); got != want {
+		t.Errorf("%q became %q, which is %q without the matchers, want %q", m.Query, query, got, want)
+	}
 }
 
 // FuzzSelector checks that the query for any selector parses back to the same matchers, and that
@@ -200,6 +281,7 @@ func FuzzSelector(f *testing.F) {
 	for _, s := range []string{"", "a=b", "a!=b,c in (d,e.f,g-h),i notin (j),k,!l", "app.kubernetes.io/name=x", "a in (,b)", "a=", "a notin (b,c_.d)"} {
 		f.Add(s, "shop", "b")
 	}
+	f.Add(`a in (x.y,"z|w")`, `a"} or up{x=~".*`, "\\")
 	m := &Rule{Query: `sum by (queue) (rate(depth{a="b"}[5m])) / on () group_left () limit`, NamespaceLabel: "namespace"}
 	f.Fuzz(func(t *testing.T, selector, namespace, value string) {
 		s, err := selectors.Parse(selector)

@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
@@ -35,13 +37,14 @@ func newCheckRules() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "rules FILE",
-		Short: "Check the rules of external metrics",
-		Long: `Check the rules of external metrics, and show the query that each becomes for a
-namespace. Every mistake is a line FILE:LINE:COLUMN: what is wrong and what to do;
+		Short: "Check the rules of custom and external metrics",
+		Long: `Check the rules of custom and external metrics, and show the query that each becomes
+for a namespace. Every mistake is a line FILE:LINE:COLUMN: what is wrong and what to do;
 the exit status is then 1. docs/external-metrics.md describes the file.
 
-With --try each query is sent, and its result is shown. From outside the
-cluster, forward a port first:
+With --try each query is sent. Its values are shown, and then for each rule how many
+series and objects there were, and how long Prometheus took. From outside the cluster,
+forward a port first:
   kubectl -n monitoring port-forward service/prometheus 9090 &
   weir check rules rules.yaml --try --url=http://localhost:9090 --namespace=shop`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -109,35 +112,50 @@ func showRules(out io.Writer, r *rules.Rules, namespace string) error {
 		if m.Window > 0 {
 			over = model.Duration(m.Window).String() // the format of queries
 		}
-		rows = append(rows, []string{m.Name, cmp.Or(m.NamespaceLabel, "-"), over, query})
+		rows = append(rows, []string{m.ID(), cmp.Or(m.NamespaceLabel, "-"), over, query})
 	}
 	var answer humanize.Page
 	answer.Table(rows)
 	return answer.Print(out)
 }
 
-// tryRules queries each metric and prints one line for each value. line shows which one it queries.
+// maxObjects is the number of values of a rule that tryRules prints.
+const maxObjects = 10
+
+// tryRules queries each metric. It prints one line for each value, and then one for each metric. line
+// shows which one it queries.
 func tryRules(ctx context.Context, out io.Writer, line *cli.Progress, o externalmetrics.Options, namespace string) error {
 	p, err := externalmetrics.New(o)
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	rows := [][]string{{"METRIC", "VALUE", "LABELS"}}
+	values := [][]string{{"METRIC", "VALUE", "LABELS OR OBJECT"}}
+	summary := [][]string{{"METRIC", "SERIES", "OBJECTS", "TIME"}}
 	failed := 0
-	all := p.ListAllExternalMetrics()
-	for i, info := range all {
-		line.Set(fmt.Sprintf("asking Prometheus, %d of %d: %s", i+1, len(all), info.Metric), 0, 0)
-		values, err := tryRule(ctx, p, info, namespace)
+	all := p.Rules().Metrics
+	for i := range all {
+		m := &all[i]
+		line.Set(fmt.Sprintf("asking Prometheus, %d of %d: %s", i+1, len(all), m.ID()), 0, 0)
+		began := time.Now()
+		r, err := tryRule(ctx, p, m, namespace)
+		duration := time.Since(began).Round(time.Millisecond).String()
 		if err != nil {
 			failed++
-			values = [][]string{{info.Metric, "-", err.Error()}}
+			r = ruleResult{rows: [][]string{{m.ID(), "-", err.Error()}}, series: "-", objects: "-"}
 		}
-		rows = append(rows, values...)
+		slices.SortFunc(r.rows, slices.Compare)
+		if more := len(r.rows) - maxObjects; more > 0 {
+			r.rows = append(r.rows[:maxObjects], []string{m.ID(), "…", fmt.Sprintf("and %d more", more)})
+		}
+		values = append(values, r.rows...)
+		summary = append(summary, []string{m.ID(), r.series, r.objects, duration})
 	}
 	line.Stop()
 	var answer humanize.Page
-	answer.Table(rows)
+	answer.Table(values)
+	answer.Gap()
+	answer.Table(summary)
 	if err := answer.Print(out); err != nil {
 		return err
 	}
@@ -147,14 +165,47 @@ func tryRules(ctx context.Context, out io.Writer, line *cli.Progress, o external
 	return nil
 }
 
-func tryRule(ctx context.Context, p *externalmetrics.Provider, info metricsapi.ExternalMetricInfo, namespace string) (rows [][]string, err error) {
-	list, err := p.GetExternalMetric(ctx, namespace, labels.Everything(), info)
+// ruleResult is what a rule returned: a row for each value, and counts as text.
+type ruleResult struct {
+	rows            [][]string
+	series, objects string
+}
+
+func tryRule(ctx context.Context, p *externalmetrics.Provider, m *rules.Rule, namespace string) (r ruleResult, err error) {
+	if m.Object != nil {
+		return tryObjects(ctx, p, m, namespace)
+	}
+	list, err := p.GetExternalMetric(ctx, namespace, labels.Everything(), metricsapi.ExternalMetricInfo{Metric: m.Name})
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	for _, v := range list.Items {
-		rows = append(rows, []string{v.MetricName, v.Value.String(), labels.Set(v.MetricLabels).String()})
+		r.rows = append(r.rows, []string{v.MetricName, v.Value.String(), labels.Set(v.MetricLabels).String()})
 	}
-	slices.SortFunc(rows, slices.Compare)
-	return rows, nil
+	r.series, r.objects = strconv.Itoa(len(list.Items)), "-"
+	return r, nil
+}
+
+// tryObjects queries the metric of the objects in a namespace.
+func tryObjects(ctx context.Context, p *externalmetrics.Provider, m *rules.Rule, namespace string) (r ruleResult, err error) {
+	if m.NamespaceLabel == "" {
+		namespace = ""
+	}
+	values, err := p.GetObjectMetric(ctx, namespace, labels.Everything(), metricsapi.CustomMetricInfo{GroupResource: m.Object.Resource, Metric: m.Name})
+	if err != nil {
+		return r, err
+	}
+	names := values.Names()
+	if len(names) == 0 {
+		return r, errors.New(values.WhyMissing(ctx, "").Message)
+	}
+	for _, name := range names {
+		v, err := values.Value(name)
+		if err != nil {
+			return r, err
+		}
+		r.rows = append(r.rows, []string{m.ID(), v.Value.String(), m.Object.Label + "=" + name})
+	}
+	r.series, r.objects = strconv.Itoa(values.Series()), strconv.Itoa(len(names))
+	return r, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,11 +15,17 @@ import (
 	"github.com/weir-metrics/weir/cmd/client/cli"
 )
 
+// took matches how long a query took.
+var took = regexp.MustCompile(`\b\d+(ms|µs|s)\b`)
+
 // TestCheck runs a transcript: the input and output that a user of weir check sees.
 func TestCheck(t *testing.T) {
 	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		result := `[]`
-		if r.FormValue("query") == `sum by (queue) (queue_depth{namespace="default"})` {
+		switch r.FormValue("query") {
+		case `sum by (pod) (rate(http_requests_total{namespace="default"}[2m]))`:
+			result = `[{"metric":{"pod":"web-0"},"value":[1,"12.5"]},{"metric":{"pod":"web-1"},"value":[1,"3"]},{"metric":{},"value":[1,"1"]}]`
+		case `sum by (queue) (queue_depth{namespace="default"})`:
 			result = `[{"metric":{"queue":"mail"},"value":[1,"12.5"]},{"metric":{"queue":"bulk"},"value":[1,"3"]}]`
 		}
 		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":%s}}`, result)
@@ -35,6 +42,6 @@ func TestCheck(t *testing.T) {
 				fmt.Fprintf(&out, "exit status %d\n", status)
 			}
 		}
-		return out.String()
+		return took.ReplaceAllString(out.String(), "1ms")
 	})
 }

@@ -1,0 +1,157 @@
+package externalmetrics
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/weir-metrics/weir/api/externalmetrics/rules"
+	"github.com/weir-metrics/weir/internal/history"
+)
+
+// Limits on what Prometheus returns, besides the bytes that package history reads.
+const (
+	maxSeries       = 20_000  // of one answer
+	maxSharedSeries = 200_000 // of all answers that are kept
+)
+
+// pastAge is how long an answer about an earlier time is used again.
+const pastAge = time.Minute
+
+// queryKey distinguishes queries. The rule stands for the rules in use: rules that are read again ask
+// again.
+type queryKey struct {
+	rule  *rules.Rule
+	query string
+	ago   time.Duration
+}
+
+// sharedQuery is a query for all requests that need its answer: those that wait for it, and those that
+// come soon after it. Its answer is set when done is closed.
+type sharedQuery struct {
+	done   chan struct{}
+	answer *history.Answer
+	err    error
+	index  sync.Once
+	byName map[string]int // for objects: the series of a name, or severalSeries
+
+	cancel  context.CancelFunc
+	waiting int       // requests
+	expires time.Time // zero until done is closed
+}
+
+// sharedQueries are the queries that run, and those whose answers are used again.
+type sharedQueries struct {
+	mu struct {
+		sync.Mutex
+		queries map[queryKey]*sharedQuery
+		series  int // in all answers
+	}
+}
+
+// share returns the answer to a query. Requests for one query share it. A query ends when nobody waits
+// for it any more.
+func (p *Provider) share(ctx context.Context, s *loadedRules, k queryKey) (*sharedQuery, error) {
+	mu := &p.shared.mu
+	mu.Lock()
+	q := mu.queries[k]
+	if now := time.Now(); q == nil || !q.expires.IsZero() && now.After(q.expires) {
+		p.shared.dropExpired(now)
+		q = p.start(ctx, s, k)
+	}
+	q.waiting++
+	mu.Unlock()
+	defer func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if q.waiting--; q.waiting == 0 && q.expires.IsZero() {
+			q.cancel()
+			p.shared.drop(k, q)
+		}
+	}()
+	select {
+	case <-q.done:
+		return q, q.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// start starts a query. The caller holds the lock.
+func (p *Provider) start(ctx context.Context, s *loadedRules, k queryKey) *sharedQuery {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.rules.Server(k.rule).Timeout)
+	q := &sharedQuery{done: make(chan struct{}), cancel: cancel}
+	if p.shared.mu.queries == nil {
+		p.shared.mu.queries = map[queryKey]*sharedQuery{}
+	}
+	p.shared.mu.queries[k] = q
+	go func() {
+		defer cancel()
+		answer, err := p.runQuery(ctx, s, k)
+		mu := &p.shared.mu
+		mu.Lock()
+		defer mu.Unlock()
+		defer close(q.done)
+		q.answer, q.err = answer, err
+		age := p.options.AnswerAge
+		if k.ago > 0 {
+			age = pastAge
+		}
+		q.expires = time.Now().Add(age)
+		if err != nil || age < 0 || mu.series+len(answer.Series) > maxSharedSeries {
+			p.shared.drop(k, q)
+		} else if mu.queries[k] == q {
+			mu.series += len(answer.Series)
+		}
+	}()
+	return q
+}
+
+// drop forgets a query, unless another one has its place. The caller holds the lock.
+func (s *sharedQueries) drop(k queryKey, q *sharedQuery) {
+	if s.mu.queries[k] == q {
+		delete(s.mu.queries, k)
+	}
+}
+
+// dropExpired forgets the answers that are too old. The caller holds the lock.
+func (s *sharedQueries) dropExpired(now time.Time) {
+	for k, q := range s.mu.queries {
+		if !q.expires.IsZero() && now.After(q.expires) {
+			s.mu.series -= len(q.answer.Series)
+			delete(s.mu.queries, k)
+		}
+	}
+}
+
+// runQuery sends a query once a slot is free.
+func (p *Provider) runQuery(ctx context.Context, s *loadedRules, k queryKey) (*history.Answer, error) {
+	began := time.Now()
+	defer func() { p.telemetry.duration.Observe(time.Since(began).Seconds()) }()
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return nil, &queueTimeout{cap(p.slots), ctx.Err()}
+	}
+	p.telemetry.running.Inc()
+	defer p.telemetry.running.Dec()
+	answer, err := s.clients[k.rule.Prometheus].Query(ctx, k.query, time.Now().Add(-k.ago))
+	if err == nil && len(answer.Series) > maxSeries {
+		return nil, fmt.Errorf("the query returns %d series, at most %d are used: aggregate them", len(answer.Series), maxSeries)
+	}
+	return answer, err
+}
+
+// queueTimeout is the error of a query that got no slot in time.
+type queueTimeout struct {
+	queries int
+	err     error
+}
+
+func (q *queueTimeout) Error() string {
+	return fmt.Sprintf("%d other queries did not end in time: Prometheus is slow", q.queries)
+}
+
+func (q *queueTimeout) Unwrap() error { return q.err }
