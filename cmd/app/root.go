@@ -39,6 +39,7 @@ import (
 	"github.com/weir-metrics/weir/cmd/app/version"
 	"github.com/weir-metrics/weir/cmd/client/checkcmd"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/importcmd"
 	"github.com/weir-metrics/weir/cmd/client/inspectcmd"
 	"github.com/weir-metrics/weir/cmd/client/recordingcmd"
 	"github.com/weir-metrics/weir/cmd/flags/historyflag"
@@ -73,7 +74,7 @@ pod of a cluster, "weir server" serves what kubectl top and autoscalers read.`,
 	root.AddCommand(newClientCommands(getenv, local)...)
 	check := checkcmd.NewCommand()
 	check.AddCommand(configfile.NewCheck(newRun, func() *cobra.Command { return newServer(getenv) }, func() *cobra.Command { return newAgent(getenv) }))
-	root.AddCommand(check, inspectcmd.NewCommand(getenv), recordingcmd.NewCommand())
+	root.AddCommand(check, importcmd.NewCommand(), inspectcmd.NewCommand(getenv), recordingcmd.NewCommand())
 	root.AddCommand(newTopics()...)
 	return root
 }
