@@ -251,35 +251,20 @@ func (c *converter) objects(r *adapterRule, f family) (byLabel map[string]rules.
 	if r.Resources.Template == "" {
 		return byLabel, namespaceLabel, nil
 	}
-	t, err := template.New("template").Delims("<<", ">>").Parse(r.Resources.Template)
+	t, err := newLabelTemplate(r.Resources.Template)
 	if err != nil {
-		return nil, "", fmt.Errorf("resources.template: %w", err)
-	}
-	labelOf := func(group, resource string) string {
-		var out strings.Builder
-		if err := t.Execute(&out, schema.GroupResource{Group: group, Resource: resource}); err != nil {
-			return ""
-		}
-		return out.String()
-	}
-	pattern, err := regexp.Compile("^" + labelOf("(?P<group>.+?)", "(?P<resource>.+?)") + "$")
-	if err != nil || pattern.SubexpIndex("resource") < 0 {
-		return nil, "", fmt.Errorf("resources.template %s is not a template with <<.Resource>>", r.Resources.Template)
+		return nil, "", err
 	}
 	if namespaceLabel == "" {
-		namespaceLabel = labelOf("", "namespace")
+		namespaceLabel = t.label("", "namespace")
 	}
 	var unknown []string
 	for _, label := range slices.Sorted(maps.Keys(f.labels)) {
-		match := pattern.FindStringSubmatch(label)
-		if _, known := byLabel[label]; known || match == nil || label == model.MetricNameLabel {
+		group, resource, ok := t.resource(label)
+		if _, known := byLabel[label]; known || !ok {
 			continue
 		}
-		group := ""
-		if i := pattern.SubexpIndex("group"); i >= 0 {
-			group = match[i]
-		}
-		if o, ok := rules.KnownObject(group, match[pattern.SubexpIndex("resource")]); ok {
+		if o, ok := rules.KnownObject(group, resource); ok {
 			byLabel[label] = o
 		} else {
 			unknown = append(unknown, label)
@@ -292,6 +277,46 @@ func (c *converter) objects(r *adapterRule, f family) (byLabel map[string]rules.
 		c.remark(r, "labels of %s that are of no resource of Kubernetes itself: %s; for a custom resource, write a rule", f.name, humanize.List(unknown, 0))
 	}
 	return byLabel, namespaceLabel, nil
+}
+
+// labelTemplate is resources.template: how a resource becomes a label, and a label a resource.
+type labelTemplate struct {
+	*template.Template
+	pattern *regexp.Regexp
+}
+
+func newLabelTemplate(text string) (*labelTemplate, error) {
+	t, err := template.New("template").Delims("<<", ">>").Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("resources.template: %w", err)
+	}
+	l := &labelTemplate{Template: t}
+	l.pattern, err = regexp.Compile("^" + l.label("(?P<group>.+?)", "(?P<resource>.+?)") + "$")
+	if err != nil || l.pattern.SubexpIndex("resource") < 0 {
+		return nil, fmt.Errorf("resources.template %s is not a template with <<.Resource>>", text)
+	}
+	return l, nil
+}
+
+// label returns the label of a resource, or nothing if the template fails.
+func (l *labelTemplate) label(group, resource string) string {
+	var out strings.Builder
+	if err := l.Execute(&out, schema.GroupResource{Group: group, Resource: resource}); err != nil {
+		return ""
+	}
+	return out.String()
+}
+
+// resource returns the resource of a label. ok is false if the label does not have the template's form.
+func (l *labelTemplate) resource(label string) (group, resource string, ok bool) {
+	match := l.pattern.FindStringSubmatch(label)
+	if match == nil || label == model.MetricNameLabel {
+		return "", "", false
+	}
+	if i := l.pattern.SubexpIndex("group"); i >= 0 {
+		group = match[i]
+	}
+	return group, match[l.pattern.SubexpIndex("resource")], true
 }
 
 // objectOf returns the object of an override. The resource of an unknown one is made a plural.
