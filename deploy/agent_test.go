@@ -66,7 +66,7 @@ func TestAgentsSeeNoMoreThanTheyNeed(t *testing.T) {
 	}
 	for _, components := range [][]string{
 		nil, {"agent-evict"}, {"agent-kill", "agent-conditions", "insecure-kubelets"},
-		{"agent-pressure"}, {"agent-no-host-pid"}, {"agent-kill", "agent-no-host-pid", "agent-pressure"},
+		{"agent-pressure"}, {"agent-no-host-pid"}, {"agent-kill", "agent-no-host-pid", "agent-pressure"}, {"agent-kill", "agent-kill-at-once"},
 	} {
 		pod := agentsOf(t, components...).Spec.Template.Spec
 		if diff := cmp.Diff(read, mounts(&pod)); diff != "" {
@@ -79,6 +79,9 @@ func TestAgentsSeeNoMoreThanTheyNeed(t *testing.T) {
 		want := &corev1.SecurityContext{
 			AllowPrivilegeEscalation: new(bool), ReadOnlyRootFilesystem: ptr(true),
 			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: []corev1.Capability{"DAC_READ_SEARCH", "IPC_LOCK"}},
+		}
+		if slices.Contains(components, "agent-kill-at-once") {
+			want.Capabilities.Add = append(want.Capabilities.Add, "KILL")
 		}
 		if slices.Contains(components, "agent-pressure") { // otherwise the runtime's default profile applies
 			want.AppArmorProfile = &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}

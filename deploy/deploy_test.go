@@ -72,6 +72,7 @@ func combinations() []combination {
 		{"network-policy", base, c("network-policy", "agent"), nil},
 		{"agent-evict", base, c("agent", "agent-evict"), nil},
 		{"agent-kill", base, c("agent", "agent-evict", "agent-kill", "agent-conditions"), nil},
+		{"agent-kill-at-once", base, c("agent", "agent-kill", "agent-kill-at-once"), nil},
 		{"agent-request", base, c("agent", "agent-request"), nil},
 		{"agent-no-host-pid", base, c("agent", "agent-no-host-pid", "agent-pressure"), nil},
 		{"everything", base, c("agent", "agent-evict", "agent-conditions", "autoscaler", "custom-metrics", "external-metrics", "ha", "events", "hpa-events", "insecure-kubelets", "serving-cert"), nil},

@@ -104,6 +104,7 @@ func openMachine(p *hostPlan, pods nodePods, w *feature.Host) (*machine, error) 
 			left := eviction.MemoryLeft(m)
 			return &left
 		},
+		Processes: reader.Processes,
 		Cgroups: func() eviction.Cgroups {
 			mount, pods := reader.Cgroups()
 			return eviction.Cgroups{Mount: mount, Pods: string(pods)}

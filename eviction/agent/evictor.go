@@ -80,6 +80,9 @@ func openEvictor(ctx context.Context, p *Plan, node metric.NodeName, m *Machine,
 		}
 		x.Reclaimer = e.reclaimer
 	}
+	if e.plan.AtOnce {
+		x.KillAtOnce = e.kill
+	}
 	e.settings = e.plan.settings(kubelet)
 	o.Settings = e.settings
 	e.warnings = append(e.warnings, kubeletconfig.Check(kubelet, o.Settings.Thresholds, e.plan.Mode, m.capacities(ctx, &kubelet.Settings))...)
@@ -248,6 +251,17 @@ func (e *evictor) ended(uid types.UID) bool {
 		return false
 	}
 	return e.machine.Pod(metric.PodUID(uid)) == nil
+}
+
+// kill ends the processes of a pod: by signals, or else through the container runtime.
+func (e *evictor) kill(ctx context.Context, uid types.UID) (killed bool, err error) {
+	killed, err = e.machine.kill(uid)
+	if err != nil && e.reclaimer != nil {
+		var stopped bool
+		stopped, err = e.reclaimer.StopPod(ctx, uid)
+		killed = killed || stopped
+	}
+	return killed, err
 }
 
 // report returns the report on evictions of the node.

@@ -33,6 +33,8 @@ type Plan struct {
 	eviction.Settings
 	// Events are written about pods; Conditions and Taints are written to the node.
 	Events, Conditions, Taints bool
+	// AtOnce makes mode kill end a pod's processes before it deletes the pod.
+	AtOnce bool
 	// Reclaim is the path of the runtime's socket. If it is empty, weir leaves images and ended
 	// containers to the kubelet.
 	Reclaim string
@@ -72,6 +74,7 @@ func (g *Guard) Flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&e.config.Pressure, "eviction-pressure", nil, "`THRESHOLD` of the kernel's stall figures, which the kubelet does not know: 'memory.pressure.some.avg10>20 for 30s until 10'; repeatable")
 	f.DurationVar(&e.TransitionPeriod, "eviction-pressure-transition-period", e.TransitionPeriod, "how long a condition is reported after its threshold was last met")
 	f.Int32Var(&e.maxPodGrace, "eviction-max-pod-grace-period", 0, "most `SECONDS` that a pod gets to end when a soft threshold evicts it")
+	f.BoolVar(&e.AtOnce, "eviction-kill-at-once", false, "with --eviction=kill, if memory or process IDs are below a hard threshold: end the pod's processes with SIGKILL, and delete the pod then. Without it they have a second after SIGTERM. The agent needs hostPID and the capability KILL, or the socket of --eviction-reclaim")
 	f.BoolVar(&e.LocalLimits, "eviction-local-limits", false, "enforce limits of emptyDir volumes and ephemeral storage too, which the kubelet does already")
 	f.BoolVar(&e.Events, "eviction-events", e.Events, "write Events on pods that are evicted or would be; observe writes nothing else")
 	f.BoolVar(&e.Conditions, "eviction-publish-conditions", false, "write the node's pressure into its status, as conditions of weir's own types")
@@ -107,6 +110,10 @@ func (f *flags) compile(in *feature.Setting) (*Plan, error) {
 	}
 	if err := usererror.OneOf("--eviction", f.mode, evictionOff, string(execute.Observe), string(execute.Evict), string(execute.Kill), string(execute.Request)); err != nil {
 		return nil, err
+	}
+	if f.AtOnce && f.mode != string(execute.Kill) {
+		return nil, usererror.Hintf(usererror.Usage(fmt.Errorf("--eviction-kill-at-once is of mode kill, and --eviction is %s", f.mode)),
+			"Leave it out, or choose --eviction=kill.")
 	}
 	p.Mode, p.Thresholds, p.MaxPodGraceSeconds = execute.Mode(f.mode), own, int64(f.maxPodGrace)
 	p.Self, p.Namespace = in.Getenv("POD_UID"), in.Getenv("POD_NAMESPACE")
@@ -153,7 +160,7 @@ func isHTTPS(text string) bool {
 
 // checkOff returns an error for flags that have no use with --eviction=off.
 func (f *flags) checkOff(own []eviction.Threshold) error {
-	if len(own) > 0 || f.reclaim != "" || f.Conditions || f.Taints || len(f.contention) > 0 {
+	if len(own) > 0 || f.AtOnce || f.reclaim != "" || f.Conditions || f.Taints || len(f.contention) > 0 {
 		return usererror.Hintf(usererror.Usage(errors.New("--eviction=off decides nothing, and other flags set what it would decide by")),
 			"Leave the other flags that begin with --eviction out, or choose --eviction=observe, which changes nothing.")
 	}

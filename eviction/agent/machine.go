@@ -2,6 +2,10 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
 	"slices"
 	"time"
 
@@ -31,6 +35,48 @@ type Machine struct {
 	// Refresh measures the disk usage of pods now.
 	Refresh func(context.Context)
 	Cgroups func() eviction.Cgroups
+	// Processes returns the process IDs of a pod's containers. An error means that some may be missing.
+	Processes func(metric.PodUID) ([]int, error)
+}
+
+// maxPasses is how often kill lists processes: once to open them, then to signal them and to open those
+// that they started meanwhile.
+const maxPasses = 5
+
+// kill sends SIGKILL to the processes of a pod. It signals a process only if the pod still has its ID after
+// it was opened, because an ID alone may belong to another process by then. killed reports whether it
+// signalled any.
+func (m *Machine) kill(uid types.UID) (killed bool, err error) {
+	opened, failed := map[int]*os.Process{}, map[int]error{}
+	defer func() {
+		for _, p := range opened {
+			_ = p.Release() // it fails only if it was released before
+		}
+	}()
+	for range maxPasses {
+		pids, err := m.Processes(metric.PodUID(uid))
+		if err != nil && len(opened) == 0 {
+			return false, err
+		}
+		known := len(opened)
+		for _, pid := range pids {
+			p := opened[pid]
+			if p == nil {
+				opened[pid], _ = os.FindProcess(pid) // on Unix it never fails
+				continue
+			}
+			switch err := p.Signal(os.Kill); {
+			case err == nil:
+				killed = true
+			case !errors.Is(err, os.ErrProcessDone):
+				failed[pid] = fmt.Errorf("kill process %d: %w", pid, err)
+			}
+		}
+		if len(opened) == known {
+			break // each was signalled
+		}
+	}
+	return killed, errors.Join(slices.Collect(maps.Values(failed))...)
 }
 
 // has reports whether the node has the pod now.

@@ -60,13 +60,16 @@ type clusterBrake struct {
 
 	until   time.Time // this node has a place until then
 	pending bool      // the Lease is written, and no pod was evicted with it yet
-	acted   time.Time // when this node last evicted
-	refused error     // the last answer of request
-	retry   time.Time // no request is made before
-	nodes   int       // of the cluster, at counted
-	counted time.Time
-	uid     types.UID // of the Node
-	alone   time.Time // when a pod was last killed without a place
+	claimed bool      // the place was obtained by claim, and not used yet
+	// nextClaim is the earliest time of the next claim.
+	nextClaim time.Time
+	acted     time.Time // when this node last evicted
+	refused   error     // the last answer of request
+	retry     time.Time // no request is made before
+	nodes     int       // of the cluster, at counted
+	counted   time.Time
+	uid       types.UID // of the Node
+	alone     time.Time // when a pod was last killed without a place
 	// aloneBefore is what alone was before the present attempt.
 	aloneBefore time.Time
 	// seen has the Leases of other nodes by name.
@@ -113,7 +116,7 @@ var errBusy = errors.New("the API server did not answer in time which other node
 // its Lease. If the API server refuses that, or does not answer within urgentTime, the node evicts
 // nevertheless.
 func (b *clusterBrake) take(ctx context.Context, now time.Time, urgent bool) (retry time.Time, err error) {
-	b.aloneBefore = b.alone
+	b.aloneBefore, b.claimed = b.alone, false
 	if b.namespace == "" || now.Before(b.until) {
 		return time.Time{}, nil
 	}
@@ -142,6 +145,21 @@ func (b *clusterBrake) take(ctx context.Context, now time.Time, urgent bool) (re
 		return time.Time{}, nil
 	}
 	return b.retry, b.refused
+}
+
+// claim takes a place for a kill that may be needed soon. It takes none without a place, so the nodes that
+// claim are never more than the places of the cluster.
+func (b *clusterBrake) claim(ctx context.Context, now time.Time) {
+	_, err := b.take(ctx, now, false)
+	b.claimed = err == nil && b.pending
+}
+
+// endClaim gives back a claimed place that was not used in its time. Then other nodes come first.
+func (b *clusterBrake) endClaim(ctx context.Context, now time.Time) {
+	if b.claimed && !now.Before(b.until) {
+		b.claimed, b.nextClaim = false, now.Add(leaseTime)
+		b.withdraw(ctx, now)
+	}
 }
 
 // request writes this node's Lease, unless other nodes leave no place for it. If alone is set, it needs

@@ -156,7 +156,7 @@ func (e *Executor) mayEvict(pod *corev1.Pod, o *ActionOutcome) bool {
 		o.setRefused(fmt.Sprintf("it is on node %q, not on %q", pod.Spec.NodeName, e.opts.Node))
 	case eviction.CriticalReason(pod) != "":
 		o.setRefused(eviction.CriticalReason(pod))
-	case hasEnded(pod):
+	case hasEnded(pod) && !o.ended:
 		o.setResult(Gone, "did not evict pod %s: it has ended (%s)", o.Pod, pod.Status.Phase)
 	default:
 		return true
@@ -177,9 +177,27 @@ func (o *ActionOutcome) setTerminating(pod *corev1.Pod) {
 // the kubelet's reason, so that the status shows that weir evicted the pod.
 const ConditionReason = "TerminationByWeir"
 
+// killAtOnce ends the pod's processes if that frees what is short, and an option is set for it. It does not
+// read the pod again, because the processes belong to this UID on this node, and no others. It returns what
+// to add to the outcome's message.
+func (e *Executor) killAtOnce(ctx context.Context, o *ActionOutcome) string {
+	c := eviction.Signal(o.Signal).Condition()
+	if e.opts.KillAtOnce == nil || c != corev1.NodeMemoryPressure && c != corev1.NodePIDPressure {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, urgentTime)
+	defer cancel()
+	killed, err := e.opts.KillAtOnce(ctx, types.UID(o.Pod.UID))
+	if o.ended = killed; err != nil {
+		return fmt.Sprintf("; its processes could not be killed at once: %v", err)
+	}
+	return "; its processes were killed before that"
+}
+
 // kill deletes the pod and ignores budgets. It writes the condition before that, because a Job with
 // a podFailurePolicy that ignores disruptions must find it when the pod fails. If the condition
-// cannot be written, the pod is not deleted.
+// cannot be written, the pod is not deleted. After killAtOnce the kubelet may be first to report the end of
+// a pod that is not restarted.
 func (e *Executor) kill(ctx context.Context, k *eviction.Kill, o *ActionOutcome) {
 	for try := 1; ; try++ {
 		pod, ok := e.readPod(ctx, o)

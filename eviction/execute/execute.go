@@ -33,10 +33,12 @@ type Executor struct {
 	opts    Options
 	metrics *metrics
 
-	round   sync.Mutex // it is locked during a round and guards the fields below
+	round   sync.Mutex // it is locked during a round and guards the next two fields
 	pace    evictionPace
 	backoff retryBackoff
-	brake   clusterBrake
+
+	place sync.Mutex // it is locked while a place is obtained or given back, and guards the fields below
+	brake clusterBrake
 	// confined has the answers of isConfined that are yes.
 	confined map[bool]bool
 
@@ -122,13 +124,15 @@ func (e *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionO
 		o.setResult(Deferred, "did not evict pod %s before %s: %s", o.Pod, formatTime(at), reason)
 		return false
 	}
-	if e.opts.Mode != Request && !e.isConfined(ctx, key.delete, o) || !e.takeLease(ctx, key, o) {
+	if !e.mayAct(ctx, key, o) {
 		e.noteFailure(key, o)
 		return false
 	}
 	switch {
 	case key.delete:
+		note := e.killAtOnce(ctx, o)
 		e.kill(ctx, k, o)
+		o.Message += note
 	case e.opts.Mode == Request:
 		e.request(ctx, o)
 	default:
@@ -136,7 +140,7 @@ func (e *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionO
 	}
 	e.metrics.observeRequest(o)
 	e.noteFailure(key, o)
-	perhaps := o.Result == Failed && o.sent && isAmbiguous(o.Err)
+	perhaps := o.Result == Failed && o.sent && isAmbiguous(o.Err) || o.ended
 	e.concludeLease(ctx, o.Result == Evicted || o.Result == Killed || o.Result == Requested || perhaps)
 	return o.Result.PodLeaves() || perhaps
 }
@@ -144,6 +148,8 @@ func (e *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionO
 // concludeLease counts an eviction in the pace and keeps the Lease, or gives the Lease back if no pod was
 // evicted.
 func (e *Executor) concludeLease(ctx context.Context, evicted bool) {
+	e.place.Lock()
+	defer e.place.Unlock()
 	now := time.Now()
 	if evicted {
 		e.pace.done = append(e.pace.done, now)
@@ -156,9 +162,31 @@ func (e *Executor) concludeLease(ctx context.Context, evicted bool) {
 	e.brake.giveBack(ctx, now)
 }
 
+// Prepare makes the requests on which a kill at once would wait: whether policies confine this agent,
+// and for a place. Call it while memory is near a hard threshold; self is the agent's own pod, by which the
+// policies are tried. It may run beside Execute, which waits for it.
+func (e *Executor) Prepare(ctx context.Context, self eviction.PodIdentity) {
+	e.place.Lock()
+	defer e.place.Unlock()
+	now := time.Now()
+	if e.opts.KillAtOnce == nil || e.opts.Mode != Kill || now.Before(e.brake.until) || now.Before(e.brake.nextClaim) {
+		return
+	}
+	e.brake.nextClaim = now.Add(leaseRetry)
+	ctx, cancel := context.WithTimeout(ctx, urgentTime)
+	defer cancel()
+	if e.isConfined(ctx, true, &ActionOutcome{Pod: self}) {
+		e.brake.claim(ctx, now)
+	}
+}
+
 // ExpireLease deletes the Lease by which this node counts as one that evicts, when it no longer does.
 // Call it now and then; it may run beside Execute.
 func (e *Executor) ExpireLease(ctx context.Context) {
+	if e.place.TryLock() { // else the place is in use
+		e.brake.endClaim(ctx, time.Now())
+		e.place.Unlock()
+	}
 	if e.opts.Mode != Observe {
 		_ = e.brake.expire(ctx, time.Now()) // the next call tries again
 	}
@@ -177,6 +205,14 @@ func (e *Executor) noteFailure(key attempt, o *ActionOutcome) {
 		}
 		o.NotBefore = e.backoff.failed(key, now, e.opts.FailedBackoff, most, requestedDelay(o.Err), *o)
 	}
+}
+
+// mayAct reports whether policies confine this agent, and whether its node has a place. If not, it sets
+// the outcome. After Prepare it makes no request.
+func (e *Executor) mayAct(ctx context.Context, key attempt, o *ActionOutcome) bool {
+	e.place.Lock()
+	defer e.place.Unlock()
+	return (e.opts.Mode == Request || e.isConfined(ctx, key.delete, o)) && e.takeLease(ctx, key, o)
 }
 
 // takeLease reports whether this node may evict, beside the others of the cluster. If not, it sets the

@@ -33,6 +33,10 @@ type Options struct {
 	OnNode func(context.Context, types.UID) (bool, error)
 	// Reclaimer removes unused containers and images. It may be nil.
 	Reclaimer Reclaimer
+	// KillAtOnce ends the processes of a pod of this node with SIGKILL, without the API server. Mode Kill
+	// calls it before it deletes a pod for a hard threshold of memory or process IDs. killed reports whether
+	// any process was ended, also if there is an error. It may be nil.
+	KillAtOnce func(context.Context, types.UID) (killed bool, err error)
 	// Recorder gets an Event for what was done, or would be done: one for each pod until the result
 	// changes or RepeatEvents has passed. It gets Events in mode Observe, too. It may be nil.
 	Recorder EventRecorder

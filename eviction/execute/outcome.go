@@ -36,7 +36,8 @@ type ActionOutcome struct {
 	// Err is the error of the results Failed and Blocked. Message includes it.
 	Err error `json:"-"`
 
-	sent bool // whether the eviction or deletion was sent
+	sent  bool // whether the eviction or deletion was sent
+	ended bool // whether Options.KillAtOnce ended processes of the pod
 }
 
 // Denied reports whether the API server refused the request and will refuse it again, because a

@@ -19,9 +19,9 @@ import (
 // figures of the disk usage of pods are up to a minute old.
 const refreshInterval = 30 * time.Second
 
-// nearDiskShare is the distance from a disk threshold that counts as near, as a share of the disk's
+// nearShare is the distance from a threshold of disks or memory that counts as near, as a share of the
 // capacity.
-const nearDiskShare = 0.02
+const nearShare = 0.02
 
 // readAndDecide reads the node and decides. It does so again if the memory of pods did not suffice,
 // or if a refresh is needed.
@@ -139,7 +139,7 @@ func choosesByDiskUsage(d *eviction.Decision) bool {
 func nearDiskThreshold(d *eviction.Decision) bool {
 	for i := range d.Thresholds {
 		t := &d.Thresholds[i]
-		if distance, ok := t.Distance(); ok && isDiskSignal(t.Threshold.Signal) && distance < nearDiskShare*float64(t.Observation.Capacity) {
+		if distance, ok := t.Distance(); ok && isDiskSignal(t.Threshold.Signal) && distance < nearShare*float64(t.Observation.Capacity) {
 			return true
 		}
 	}

@@ -33,6 +33,8 @@ type Guard struct {
 	published   chan *eviction.Decision
 	// crossed has an element if pollMemory found a crossing.
 	crossed chan struct{}
+	// near has an element if pollMemory found memory near a hard threshold.
+	near chan struct{}
 	// watching and unwatched are the fields of a Round.
 	watching  []notify.Watch
 	unwatched []error
@@ -45,7 +47,7 @@ func New(opts Options) (*Guard, error) {
 		return nil, fmt.Errorf("guard the node: %w", err)
 	}
 	opts = opts.withDefaults()
-	g := &Guard{opts: opts, blocked: map[types.UID]blockedUntil{}, published: make(chan *eviction.Decision, 1), crossed: make(chan struct{}, 1), logged: map[string]string{}}
+	g := &Guard{opts: opts, blocked: map[types.UID]blockedUntil{}, published: make(chan *eviction.Decision, 1), crossed: make(chan struct{}, 1), near: make(chan struct{}, 1), logged: map[string]string{}}
 	g.actions.Store(&[]*Round{})
 	g.metrics = newMetrics(opts.Registerer, g)
 	return g, nil
@@ -154,8 +156,21 @@ func (g *Guard) publishLoop(ctx context.Context) {
 				g.opts.Publish(ctx, d)
 			}
 			g.opts.Executor.ExpireLease(ctx)
+		case <-g.near:
+			g.opts.Executor.Prepare(ctx, g.ownPod())
 		}
 	}
+}
+
+// ownPod returns weir's own pod. It is empty if it is not in the list of pods.
+func (g *Guard) ownPod() eviction.PodIdentity {
+	pods, _ := g.opts.Pods() // without them there is no own pod
+	for _, p := range pods {
+		if p.UID == g.opts.Self {
+			return eviction.PodIdentity{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)}
+		}
+	}
+	return eviction.PodIdentity{}
 }
 
 // logChange logs a message with its cause, unless the cause is the same as the last time. An empty

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/eviction"
@@ -326,4 +329,62 @@ func TestACrossingEndsTheWaitOfASoftThreshold(t *testing.T) {
 			t.Errorf("checked %v after %s, want at once", checked, time.Since(began))
 		}
 	})
+}
+
+// TestMemoryIsNear checks when the guard prepares a kill: a little above a hard threshold, and earlier
+// if memory is filled quickly.
+func TestMemoryIsNear(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPolledNode(t, hardMemory)
+		drain := func() {
+			for len(p.near) > 0 {
+				<-p.near
+			}
+		}
+		step := func(what string, free uint64, want bool) {
+			t.Helper()
+			p.setFree(free, 3*time.Second) // two seconds later it does not grow any more
+			drain()
+			p.setFree(free, time.Second)
+			if got := len(p.near) > 0; got != want {
+				t.Errorf("%s: near %v, want %v", what, got, want)
+			}
+			p.setFree(4*gib, 3*time.Second)
+			drain()
+		}
+		step("at rest", 4*gib, false)
+		step("200 MiB above the threshold", gib+200*mib, false)
+		step("100 MiB above the threshold", gib+100*mib, true)
+		for free := uint64(4 * gib); free >= 5*gib/2; free -= 100 * mib {
+			p.setFree(free, 500*time.Millisecond)
+		}
+		if len(p.near) == 0 {
+			t.Error("1.5 GiB above the threshold, filled by 200 MiB in a second: not near, want that it is")
+		}
+	})
+}
+
+// TestPrepareTriesItsOwnPod checks that policies are tried by weir's own pod.
+func TestPrepareTriesItsOwnPod(t *testing.T) {
+	n := newNode(t)
+	n.pod("app", gib)
+	n.pod("weir", gib)
+	x, err := execute.New(execute.Options{Mode: execute.Kill, Client: n.client, Node: "n1", Self: "uid-weir", Namespace: "weir-agents", KillAtOnce: func(context.Context, types.UID) (bool, error) { return true, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := n.guard(execute.Kill, hardMemory, func(o *Options) { o.Executor = x })
+	ctx, cancel := context.WithCancel(t.Context())
+	tried := make(chan string, 1)
+	n.client.PrependReactor("delete", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		d := a.(clienttesting.DeleteActionImpl)
+		tried <- fmt.Sprint(d.Namespace, "/", d.Name, " ", d.DeleteOptions.DryRun)
+		cancel()
+		return true, nil, errors.New("no")
+	})
+	wake(g.near)
+	g.publishLoop(ctx)
+	if got, want := <-tried, "web/weir [All]"; got != want {
+		t.Errorf("tried %s, want %s", got, want)
+	}
 }

@@ -101,6 +101,9 @@ func processors() int {
 	return len(stat.CPU)
 }
 
+// nearTime is the time in which memory reaches a threshold, at its present speed, that counts as near.
+const nearTime = 10 * time.Second
+
 // pollMemory calls found when a memory threshold becomes met, or a hard one ends. It reads the
 // working sets at the pace of what could cross a threshold next, until ctx ends.
 func (g *Guard) pollMemory(ctx context.Context, found func(notify.NoticeSource)) {
@@ -130,8 +133,13 @@ func (g *Guard) pollMemory(ctx context.Context, found func(notify.NoticeSource))
 // threshold checks whether it must end.
 func (g *Guard) notifyCrossing(n *notify.Notifier, s notify.NoticeSource) {
 	n.Notify(s)
+	wake(g.crossed)
+}
+
+// wake adds an element to a channel, unless it has one.
+func wake(c chan<- struct{}) {
 	select {
-	case g.crossed <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -162,6 +170,9 @@ func (g *Guard) pollThresholds(last *Round, p *pace) (crossing *notify.NoticeSou
 			}
 			limit, available := t.Limit.Value(), level.availableNow(workingSet, t.Met)
 			pause = min(pause, p.pause(available-limit, grows))
+			if t.Threshold.Hard() && float64(available-limit) < max(nearShare*float64(t.Observation.Capacity), grows.lately*nearTime.Seconds()) {
+				wake(g.near)
+			}
 			if met := available < limit; met != t.Met && (crossing == nil || met) {
 				capacity := t.Observation.Capacity
 				crossing = &notify.NoticeSource{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -44,6 +45,32 @@ func (r *Reclaimer) removeContainers(ctx context.Context) (execute.Freed, error)
 		freed.Items++
 	}
 	return freed, failed.join()
+}
+
+// StopPod ends the running containers of a pod at once, by SIGKILL. stopped reports whether it may have
+// ended any.
+func (r *Reclaimer) StopPod(ctx context.Context, uid types.UID) (stopped bool, err error) {
+	all, err := call(ctx, r, r.containers.ListContainers, &runtime.ListContainersRequest{Filter: &runtime.ContainerFilter{
+		State:         &runtime.ContainerStateValue{State: runtime.ContainerState_CONTAINER_RUNNING},
+		LabelSelector: map[string]string{labelUID: string(uid)},
+	}})
+	if err != nil {
+		return false, fmt.Errorf("list containers: %w", err)
+	}
+	if len(all.GetContainers()) == 0 {
+		return false, fmt.Errorf("the container runtime runs no container of pod %s", uid)
+	}
+	var stops errgroup.Group // each waits for the end of its container
+	for _, c := range all.GetContainers() {
+		stops.Go(func() error {
+			_, err := call(ctx, r, r.containers.StopContainer, &runtime.StopContainerRequest{ContainerId: c.GetId()})
+			return err
+		})
+	}
+	if err := stops.Wait(); err != nil {
+		return true, fmt.Errorf("stop containers: %w", err)
+	}
+	return true, nil
 }
 
 // readyPods returns the pods that have a ready sandbox. The kubelet stops the sandbox of a pod that

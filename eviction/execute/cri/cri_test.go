@@ -277,3 +277,35 @@ func TestRun(t *testing.T) {
 	}
 	reclaim(t, r, eviction.UnusedImages, execute.Freed{Items: 1, Bytes: 7})
 }
+
+func TestStopPod(t *testing.T) {
+	f := &fake{containers: []*runtime.Container{
+		container("web-1", "web", "app", 1, exited),
+		container("web-2", "web", "app", 2, running),
+		container("web-3", "web", "sidecar", 2, running),
+		container("db-1", "db", "app", 1, running),
+		container("stuck-1", "stuck", "app", 1, running),
+		container("stuck-2", "stuck", "sidecar", 1, running),
+	}, fail: map[string]error{"stuck-1": errBusy}}
+	r := connect(t, Options{Socket: f.serve(t)})
+	stop := func(uid types.UID, words string, want ...string) {
+		t.Helper()
+		stopped, err := r.StopPod(t.Context(), uid)
+		if stopped != (want != nil) {
+			t.Errorf("pod %s: stopped %v, want %v", uid, stopped, want != nil)
+		}
+		if (err == nil) != (words == "") || err != nil && !strings.Contains(err.Error(), words) {
+			t.Errorf("pod %s: error %v, want %q in it", uid, err, words)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		slices.Sort(f.stopped)
+		if !slices.Equal(f.stopped, want) {
+			t.Errorf("pod %s: stopped %v, want %v", uid, f.stopped, want)
+		}
+		f.stopped = nil
+	}
+	stop("web", "", "web-2", "web-3")
+	stop("stuck", "stop containers: rpc error: code = FailedPrecondition desc = busy", "stuck-2")
+	stop("other", "the container runtime runs no container of pod other")
+}

@@ -1,6 +1,7 @@
 // Package cri removes unused objects from a container runtime: containers that have ended, and
 // images that no container uses. Like the kubelet it uses the Container Runtime Interface over the
-// runtime's socket.
+// runtime's socket. It also stops the containers of a pod that is killed at once, if the agent cannot
+// signal their processes itself.
 //
 // It is off by default. A process that may write to that socket can start a privileged container,
 // so it has the rights of root on the node. An agent without the socket has only the rights of its

@@ -30,7 +30,8 @@ type fake struct {
 	hang map[string]bool
 	// removed is called with the ID of each removed object.
 	removed func(string)
-	listed  int // how often images were listed
+	stopped []string // the IDs of stopped containers
+	listed  int      // how often images were listed
 }
 
 // serve starts f on a socket until the test ends.
@@ -69,7 +70,10 @@ func (f *fake) ListContainers(ctx context.Context, q *runtime.ListContainersRequ
 	defer f.mu.Unlock()
 	var list []*runtime.Container
 	for _, c := range f.containers {
-		if want := q.GetFilter().GetState(); want == nil || c.State == want.State {
+		if want := q.GetFilter().GetState(); want != nil && c.State != want.State {
+			continue
+		}
+		if uid, ok := q.GetFilter().GetLabelSelector()[labelUID]; !ok || uid == c.Labels[labelUID] {
 			list = append(list, c)
 		}
 	}
@@ -110,6 +114,19 @@ func (f *fake) RemoveContainer(ctx context.Context, q *runtime.RemoveContainerRe
 	f.containers = slices.DeleteFunc(f.containers, func(c *runtime.Container) bool { return c.Id == q.ContainerId })
 	f.reportContainer(q.ContainerId)
 	return &runtime.RemoveContainerResponse{}, nil
+}
+
+func (f *fake) StopContainer(ctx context.Context, q *runtime.StopContainerRequest) (*runtime.StopContainerResponse, error) {
+	if err := f.answer(ctx, q.ContainerId); err != nil {
+		return nil, err
+	}
+	if q.Timeout != 0 {
+		return nil, status.Error(codes.InvalidArgument, "asked to wait before SIGKILL")
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stopped = append(f.stopped, q.ContainerId)
+	return &runtime.StopContainerResponse{}, nil
 }
 
 func (f *fake) ListImages(ctx context.Context, _ *runtime.ListImagesRequest) (*runtime.ListImagesResponse, error) {

@@ -140,6 +140,39 @@ func (r *round) countOwnProcesses(c *cgroup) (int, error) {
 	return bytes.Count(data, newline), cgroupfs.IgnoreRemoved(err)
 }
 
+// processesOf returns the processes of the containers with these names in c, which is a cgroup above the
+// pod, that of a pod, or one of a container.
+func (r *round) processesOf(uid metric.PodUID, names map[string]string, c *cgroup) (pids []int, err error) {
+	if c.Kind == podcgroup.Pod && c.UID != uid {
+		return nil, nil
+	}
+	errs := []error{r.listChildren(c)}
+	for _, child := range c.listed {
+		if c.Kind == podcgroup.Pod && (child.Kind != podcgroup.Container || names[string(child.ID)] == "") {
+			continue // it is the sandbox, or has a helper of the runtime
+		}
+		below, err := r.processesOf(uid, names, child)
+		pids, errs = append(pids, below...), append(errs, err)
+	}
+	if c.Kind != podcgroup.Container && c.Kind != podcgroup.Inside {
+		return pids, errors.Join(errs...)
+	}
+	data, err := r.read(&c.procs, c.dir)
+	if !errors.Is(err, unix.EOPNOTSUPP) { // the parent of a threaded cgroup lists its processes
+		errs = append(errs, cgroupfs.IgnoreRemoved(err))
+	}
+	for pid, err := range cgroupfs.ProcessIDs(data) {
+		if pid == 0 && err == nil {
+			err = errHidden
+		}
+		pids, errs = append(pids, pid), append(errs, err)
+	}
+	return pids, errors.Join(errs...)
+}
+
+// errHidden is the error of processes of another PID namespace.
+var errHidden = errors.New("its tasks are in another PID namespace: run with hostPID: true")
+
 // hasHiddenTasks reports whether version 1 counts tasks in a cgroup that lists no process. The
 // tasks are then in another PID namespace. Version 2 lists them as PID 0.
 func (r *round) hasHiddenTasks(c *cgroup) (bool, error) {
@@ -148,7 +181,7 @@ func (r *round) hasHiddenTasks(c *cgroup) (bool, error) {
 	}
 	n, err := r.readNumber(&c.tasks, unix.AT_FDCWD)
 	if err == nil && n > 0 {
-		err = errors.New("count processes: its tasks are in another PID namespace: run with hostPID: true")
+		err = fmt.Errorf("count processes: %w", errHidden)
 	}
 	err = cgroupfs.IgnoreRemoved(err)
 	return err != nil, err

@@ -92,6 +92,30 @@ func (r *Reader) Read(ctx context.Context, d Depth) (*stats.Summary, error) {
 	return s, now.errs.Err()
 }
 
+// Processes returns the process IDs of those containers of a pod that Options.Pod names. It returns an
+// error if there are none, or if they are not known.
+func (r *Reader) Processes(uid metric.PodUID) (pids []int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.closed {
+		return nil, fmt.Errorf("list processes: %w", os.ErrClosed)
+	}
+	now := &round{Reader: r, fileReader: &r.mu.files, ctx: context.Background()}
+	var known PodNames
+	if r.options.Pod != nil {
+		known, _ = r.options.Pod(uid)
+	}
+	for _, root := range now.findRoots() {
+		below, err := now.processesOf(uid, known.Containers, root)
+		now.addError("list processes of pod "+string(uid), err)
+		pids = append(pids, below...)
+	}
+	if err := now.errs.Err(); err != nil || len(pids) > 0 {
+		return pids, err
+	}
+	return nil, fmt.Errorf("list processes: no known container of pod %s has any that this process sees", uid)
+}
+
 // Close closes all files. Later reads return an error.
 func (r *Reader) Close() error {
 	r.mu.Lock()

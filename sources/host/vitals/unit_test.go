@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
@@ -218,6 +220,45 @@ func entry(inode uint64, kind byte, name string) []byte {
 func entries(data []byte) (got []string) {
 	parseEntries(data, func(name []byte, inode uint64) { got = append(got, fmt.Sprint(inode, " ", string(name))) })
 	return got
+}
+
+// TestProcesses lists the processes of a pod's containers, also of cgroups in them, and of no others: not of
+// its sandbox, nor of a helper of the runtime.
+func TestProcesses(t *testing.T) {
+	for v := range versions {
+		f := newFixture(t, v)
+		for _, line := range []string{
+			"kubepods procs=2", "kubepods/burstable", "kubepods/burstable/pod{A} procs=3",
+			"kubepods/burstable/pod{A}/<1> procs=10,11", "kubepods/burstable/pod{A}/<1>/init.scope procs=12",
+			"kubepods/burstable/pod{A}/<2> procs=20", "kubepods/burstable/pod{A}/crio-conmon-<2> procs=21",
+			"kubepods/burstable/pod{A}/<f> procs=90", "kubepods/burstable/pod{B}/<3> procs=30", "kubepods/pod{C}/<4> procs=0",
+			"kubepods/pod{D}/<5>", "kubepods/pod{E}/<6> procs=60",
+		} {
+			f.cgroup(line)
+		}
+		for _, line := range []string{"{A} web/a 1=app 2=sidecar", "{B} web/b 3=app", "{C} web/c 4=app", "{D} web/d 5=app"} {
+			f.pod(line) // {A} has a sandbox, and nothing names the container of {E}
+		}
+		list := func(uid, words string, want ...int) {
+			t.Helper()
+			got, err := f.open().Processes(metric.PodUID(expand(uid)))
+			slices.Sort(got)
+			if (err == nil) != (words == "") || err != nil && !strings.Contains(err.Error(), words) {
+				t.Errorf("version %d, pod %s: error %v, want %q in it", v+1, uid, err, words)
+			}
+			if words == "" && !slices.Equal(got, want) {
+				t.Errorf("version %d, pod %s: %v, want %v", v+1, uid, got, want)
+			}
+		}
+		list("{A}", "", 10, 11, 12, 20)
+		list("{B}", "", 30)
+		list("{C}", "its tasks are in another PID namespace: run with hostPID: true")
+		list("{D}", "no known container of pod")
+		list("{E}", "no known container of pod")
+		list("{F}", "no known container of pod")
+		f.open().Close()
+		list("{A}", "file already closed")
+	}
 }
 
 func TestParseEntries(t *testing.T) {

@@ -110,6 +110,9 @@ applied.
 {{- if ne $v.agent.eviction "observe" }}
 {{- $list = append $list (printf "agent-%s" $v.agent.eviction) }}
 {{- end }}
+{{- if $v.agent.killAtOnce }}
+{{- $list = append $list "agent-kill-at-once" }}
+{{- end }}
 {{- if $v.agent.conditions }}
 {{- $list = append $list "agent-conditions" }}
 {{- end }}
