@@ -1,0 +1,152 @@
+package adapters
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/prometheus/common/config"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
+
+	"github.com/weir-metrics/weir/api/metricsgroup"
+	"github.com/weir-metrics/weir/internal/humanize"
+)
+
+// The most that one adapter may take.
+const (
+	maxAnswer   = 4 << 20 // bytes
+	maxItems    = 5_000   // values of an answer, metrics of a list
+	maxRequests = 16      // at once
+	maxMessage  = 500     // bytes of an error's text
+)
+
+// client asks one adapter.
+type client struct {
+	Adapter
+	http  *http.Client
+	slots chan struct{}
+	telemetry
+}
+
+func newClient(a Adapter, t telemetry) (*client, error) {
+	c := config.HTTPClientConfig{TLSConfig: config.TLSConfig{CAFile: a.CAFile}, EnableHTTP2: true} // redirects are not followed
+	if a.BearerTokenFile != "" {
+		c.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: a.BearerTokenFile}
+	}
+	h, err := config.NewClientFromConfig(c, a.Name)
+	if err != nil {
+		return nil, fmt.Errorf("adapter %s: %w", a.Name, err)
+	}
+	return &client{Adapter: a, http: h, slots: make(chan struct{}, maxRequests), telemetry: t}, nil
+}
+
+// get asks for a path below /apis and decodes the answer to the library's internal type. Errors have
+// a status for the caller.
+func (c *client) get(ctx context.Context, group schema.GroupVersion, query url.Values, path ...string) (runtime.Object, error) {
+	body, err := c.fetch(ctx, query, append([]string{"apis", group.Group, group.Version}, path...)...)
+	if err != nil {
+		return nil, err
+	}
+	internal := schema.GroupVersion{Group: group.Group, Version: runtime.APIVersionInternal}
+	object, err := runtime.Decode(apiserver.Codecs.UniversalDecoder(internal), body)
+	if err != nil {
+		return nil, c.lie("its answer cannot be read: %s", humanize.Excerpt(err.Error(), maxMessage))
+	}
+	return object, nil
+}
+
+// fetch returns the body of a successful answer.
+func (c *client) fetch(ctx context.Context, query url.Values, path ...string) (body []byte, err error) {
+	began, result := time.Now(), "ok"
+	defer func() {
+		if err != nil {
+			result = "error"
+		}
+		c.requests.WithLabelValues(c.Name, result).Inc()
+		c.duration.WithLabelValues(c.Name).Observe(time.Since(began).Seconds())
+	}()
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		return nil, metricsgroup.Unavailable("adapter %s is slow: %d other requests to it did not end within %v", c.Name, maxRequests, c.Timeout)
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("adapter %s: %w", c.Name, err)
+	}
+	for i := range path {
+		path[i] = url.PathEscape(path[i])
+	}
+	u = u.JoinPath(path...)
+	u.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("adapter %s: %w", c.Name, err)
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, c.unanswered(err)
+	}
+	defer response.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, c.unanswered(err)
+	case len(body) > maxAnswer:
+		return nil, c.lie("its answer has more than %d bytes", maxAnswer)
+	case response.StatusCode != http.StatusOK:
+		return nil, c.refusal(response, body)
+	}
+	return body, nil
+}
+
+// unanswered returns the error for an adapter that could not be reached or is too slow.
+func (c *client) unanswered(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return metricsgroup.Error(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "adapter %s did not answer within %v", c.Name, c.Timeout)
+	}
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		err = failed.Err // its text has the URL
+	}
+	return metricsgroup.Unavailable("adapter %s cannot be reached: %v", c.Name, err)
+}
+
+// refusal returns the error for an answer with another status than 200.
+func (c *client) refusal(response *http.Response, body []byte) error {
+	var status metav1.Status
+	if json.Unmarshal(body, &status) != nil || status.Kind != "Status" {
+		status = metav1.Status{Message: string(body)}
+	}
+	text := humanize.Excerpt(humanize.Printable(status.Message), maxMessage)
+	switch code := response.StatusCode; {
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return c.lie("it answered %d to the account whose token bearerTokenFile has: %s", code, text)
+	case code/100 == 3:
+		return c.lie("it redirects to %s: put that address in url", humanize.Excerpt(humanize.URL(response.Header.Get("Location")), maxMessage))
+	case code < 400:
+		return c.lie("it answered %d", code)
+	default:
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: int32(code), Reason: status.Reason, Message: fmt.Sprintf("adapter %s: %s", c.Name, text),
+		}}
+	}
+}
+
+// lie returns the error for an answer that cannot be used.
+func (c *client) lie(format string, args ...any) error {
+	return metricsgroup.Error(http.StatusBadGateway, metav1.StatusReasonInternalError, "adapter %s: %s", c.Name, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,163 @@
+package adapters
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	customv1beta1 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta1"
+	customv1beta2 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
+	externalv1beta1 "k8s.io/metrics/pkg/apis/external_metrics/v1beta1"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+)
+
+// listInterval is the time between two reads of the adapters' lists of metrics.
+const listInterval = time.Minute
+
+// adapter is a client with what it listed last.
+type adapter struct {
+	*client
+	last   atomic.Pointer[metricList]
+	failed string // of the last read; empty if it succeeded
+}
+
+// metricList is what an adapter lists and its entry takes. It is immutable.
+type metricList struct {
+	custom   []provider.CustomMetricInfo
+	external []provider.ExternalMetricInfo
+	version  schema.GroupVersion // of custom metrics
+}
+
+// list returns the last list, which may be empty.
+func (a *adapter) list() *metricList {
+	if l := a.last.Load(); l != nil {
+		return l
+	}
+	return &metricList{}
+}
+
+// customVersion returns the version of custom metrics that the adapter serves.
+func (a *adapter) customVersion() schema.GroupVersion {
+	if v := a.list().version; !v.Empty() {
+		return v
+	}
+	return customv1beta2.SchemeGroupVersion
+}
+
+// ReadLists reads the lists of all adapters at once. It reports whether one changed. The list of an
+// adapter that cannot be read stays as it was.
+func (r *Router) ReadLists(ctx context.Context) bool {
+	var changed atomic.Bool
+	var wait sync.WaitGroup
+	for _, a := range r.adapters {
+		wait.Go(func() {
+			if a.readList(ctx, r.options.Logger) {
+				changed.Store(true)
+			}
+		})
+	}
+	wait.Wait()
+	return changed.Load()
+}
+
+// readList reads the list of one adapter, and reports whether it changed.
+func (a *adapter) readList(ctx context.Context, log *zap.Logger) bool {
+	next, err := a.lists(ctx)
+	if ctx.Err() != nil {
+		return false
+	}
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	up := 1.0
+	if text != "" {
+		up = 0
+	}
+	a.up.WithLabelValues(a.Name).Set(up)
+	if text != a.failed {
+		if a.failed = text; text != "" {
+			log.Warn("the metrics of an adapter cannot be listed; what it listed before stays", zap.String("adapter", a.Name), zap.String("error", text))
+		} else {
+			log.Info("the metrics of an adapter can be listed again", zap.String("adapter", a.Name))
+		}
+	}
+	if err != nil {
+		return false
+	}
+	a.listed.WithLabelValues(a.Name).Set(float64(len(next.custom) + len(next.external)))
+	before := a.list()
+	a.last.Store(next)
+	return !slices.Equal(before.custom, next.custom) || !slices.Equal(before.external, next.external)
+}
+
+// lists asks the adapter for both of its lists.
+func (a *adapter) lists(ctx context.Context) (*metricList, error) {
+	l := &metricList{}
+	if len(a.External) > 0 {
+		resources, err := a.resources(ctx, externalv1beta1.SchemeGroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range resources {
+			if takes(a.External, r.Name) {
+				l.external = append(l.external, provider.ExternalMetricInfo{Metric: r.Name})
+			}
+		}
+	}
+	if len(a.Custom) > 0 {
+		l.version = customv1beta2.SchemeGroupVersion
+		resources, err := a.resources(ctx, l.version)
+		if apierrors.IsNotFound(err) {
+			l.version = customv1beta1.SchemeGroupVersion
+			resources, err = a.resources(ctx, l.version)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range resources {
+			if resource, metric, ok := strings.Cut(r.Name, "/"); ok && takes(a.Custom, metric) {
+				l.custom = append(l.custom, provider.CustomMetricInfo{GroupResource: schema.ParseGroupResource(resource), Namespaced: r.Namespaced, Metric: metric})
+			}
+		}
+	}
+	return l, nil
+}
+
+// resources returns the metrics that the adapter lists in a group, without names that cannot be in a
+// path.
+func (a *adapter) resources(ctx context.Context, group schema.GroupVersion) ([]metav1.APIResource, error) {
+	body, err := a.fetch(ctx, nil, "apis", group.Group, group.Version)
+	if err != nil {
+		return nil, err
+	}
+	var list metav1.APIResourceList
+	if err := json.Unmarshal(body, &list); err != nil || list.Kind != "APIResourceList" {
+		return nil, a.lie("GET /apis/%s returns no list of metrics", group)
+	}
+	if len(list.APIResources) > maxItems {
+		return nil, a.lie("it lists %d metrics, and at most %d are read", len(list.APIResources), maxItems)
+	}
+	return slices.DeleteFunc(list.APIResources, func(r metav1.APIResource) bool { return !isMetricName(r.Name) }), nil
+}
+
+// isMetricName reports whether a name can be in a path: RESOURCE/METRIC, or METRIC.
+func isMetricName(name string) bool {
+	if name == "" || len(name) > 512 || strings.Count(name, "/") > 1 {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`?#%\"`, c) >= 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,299 @@
+package adapters
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/metrics/pkg/apis/custom_metrics"
+	"k8s.io/metrics/pkg/apis/external_metrics"
+	externalv1beta1 "k8s.io/metrics/pkg/apis/external_metrics/v1beta1"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+
+	"github.com/weir-metrics/weir/api/metricsgroup"
+)
+
+// Router answers requests for custom and external metrics from weir's own providers and from
+// adapters. It is safe for concurrent use.
+type Router struct {
+	options  Options
+	adapters []*adapter
+}
+
+// Options configure a Router.
+type Options struct {
+	// Adapters are in the order in which they are asked. Required.
+	Adapters []Adapter
+	// Custom and External answer what no adapter takes. They may be nil.
+	Custom   provider.CustomMetricsProvider
+	External provider.ExternalMetricsProvider
+	// Logger gets a line when an adapter's list of metrics can no longer be read, and when it can again.
+	Logger *zap.Logger
+	// Registerer gets the Router's own metrics; nil for none.
+	Registerer prometheus.Registerer
+}
+
+// telemetry holds the metrics about adapters.
+type telemetry struct {
+	requests *prometheus.CounterVec   // by adapter and result
+	duration *prometheus.HistogramVec // by adapter
+	listed   *prometheus.GaugeVec     // by adapter
+	up       *prometheus.GaugeVec     // by adapter
+}
+
+func newTelemetry(reg prometheus.Registerer) telemetry {
+	auto := promauto.With(reg)
+	return telemetry{
+		requests: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_adapter_requests_total", Help: "Requests to other adapters of custom and external metrics, by result: ok or error.",
+		}, []string{"adapter", "result"}),
+		duration: auto.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "weir_adapter_request_duration_seconds", Help: "Time a request to another adapter took.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8), // 1 ms to 16 s
+		}, []string{"adapter"}),
+		listed: auto.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "weir_adapter_metrics", Help: "Metrics that another adapter lists and weir routes to it.",
+		}, []string{"adapter"}),
+		up: auto.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "weir_adapter_up", Help: "Whether another adapter's list of metrics could be read last time.",
+		}, []string{"adapter"}),
+	}
+}
+
+// New returns a Router. It asks no adapter: Run does.
+func New(o Options) (*Router, error) {
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	t := newTelemetry(o.Registerer)
+	r := &Router{options: o}
+	for _, a := range o.Adapters {
+		c, err := newClient(a, t)
+		if err != nil {
+			return nil, err
+		}
+		r.adapters = append(r.adapters, &adapter{client: c})
+	}
+	return r, nil
+}
+
+// Close closes idle connections.
+func (r *Router) Close() {
+	for _, a := range r.adapters {
+		a.http.CloseIdleConnections()
+	}
+}
+
+// requires reports whether a selector requires a label: with it, only objects that have it match.
+func requires(selector labels.Selector, label string) bool {
+	if label == "" {
+		return true
+	}
+	if selector == nil {
+		return false
+	}
+	requirements, _ := selector.Requirements()
+	for _, r := range requirements {
+		switch r.Operator() {
+		case selection.Equals, selection.DoubleEquals, selection.In, selection.Exists:
+			if r.Key() == label {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ForCustom returns the name of the adapter that answers a request for a custom metric; empty for
+// weir itself.
+func (r *Router) ForCustom(namespace, metric string, selector labels.Selector) string {
+	return nameOf(r.route(customPatterns, namespace, metric, selector))
+}
+
+// ForExternal returns the name of the adapter that answers a request for an external metric; empty for
+// weir itself.
+func (r *Router) ForExternal(namespace, metric string, selector labels.Selector) string {
+	return nameOf(r.route(externalPatterns, namespace, metric, selector))
+}
+
+func nameOf(a *adapter) string {
+	if a == nil {
+		return ""
+	}
+	return a.Name
+}
+
+func customPatterns(a *adapter) []string   { return a.Custom }
+func externalPatterns(a *adapter) []string { return a.External }
+
+// route returns the first adapter that takes a request for a metric; nil for weir itself.
+func (r *Router) route(patterns func(*adapter) []string, namespace, metric string, selector labels.Selector) *adapter {
+	for _, a := range r.adapters {
+		if takes(patterns(a), metric) && a.takesNamespace(namespace) && requires(selector, a.SelectorLabel) {
+			return a
+		}
+	}
+	return nil
+}
+
+// GetExternalMetric is part of provider.ExternalMetricsProvider.
+func (r *Router) GetExternalMetric(ctx context.Context, namespace string, selector labels.Selector, info provider.ExternalMetricInfo) (*external_metrics.ExternalMetricValueList, error) {
+	a := r.route(externalPatterns, namespace, info.Metric, selector)
+	if a == nil {
+		if r.options.External == nil {
+			return nil, metricsgroup.NotFound("there is no external metric %s: no rule defines it, and no adapter takes it", info.Metric)
+		}
+		return r.options.External.GetExternalMetric(ctx, namespace, selector, info)
+	}
+	object, err := a.get(ctx, externalv1beta1.SchemeGroupVersion, selectorQuery("labelSelector", selector), "namespaces", namespace, info.Metric)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := object.(*external_metrics.ExternalMetricValueList)
+	switch {
+	case !ok:
+		return nil, a.lie("it answered with %T instead of a list of values", object)
+	case len(list.Items) > maxItems:
+		return nil, a.lie("it answered with %d values, and at most %d are taken", len(list.Items), maxItems)
+	}
+	return list, nil
+}
+
+// selectorQuery returns the query of a selector; empty for one that selects everything.
+func selectorQuery(key string, selector labels.Selector) url.Values {
+	if selector == nil || selector.Empty() {
+		return url.Values{}
+	}
+	return url.Values{key: {selector.String()}}
+}
+
+// GetMetricByName is part of provider.CustomMetricsProvider.
+func (r *Router) GetMetricByName(ctx context.Context, object types.NamespacedName, info provider.CustomMetricInfo, metricSelector labels.Selector) (*custom_metrics.MetricValue, error) {
+	a := r.route(customPatterns, object.Namespace, info.Metric, metricSelector)
+	if a == nil {
+		if r.options.Custom == nil {
+			return nil, noCustomMetric(info)
+		}
+		return r.options.Custom.GetMetricByName(ctx, object, info, metricSelector)
+	}
+	list, err := a.customMetric(ctx, object, info, selectorQuery("metricLabelSelector", metricSelector))
+	if err != nil {
+		return nil, err
+	}
+	if len(list.Items) != 1 {
+		return nil, a.lie("it answered with %d values of one object", len(list.Items))
+	}
+	return &list.Items[0], nil
+}
+
+// GetMetricBySelector is part of provider.CustomMetricsProvider.
+func (r *Router) GetMetricBySelector(ctx context.Context, namespace string, selector labels.Selector, info provider.CustomMetricInfo, metricSelector labels.Selector) (*custom_metrics.MetricValueList, error) {
+	a := r.route(customPatterns, namespace, info.Metric, metricSelector)
+	if a == nil {
+		if r.options.Custom == nil {
+			return nil, noCustomMetric(info)
+		}
+		return r.options.Custom.GetMetricBySelector(ctx, namespace, selector, info, metricSelector)
+	}
+	query := selectorQuery("metricLabelSelector", metricSelector)
+	for key, values := range selectorQuery("labelSelector", selector) {
+		query[key] = values
+	}
+	return a.customMetric(ctx, types.NamespacedName{Namespace: namespace, Name: "*"}, info, query)
+}
+
+func noCustomMetric(info provider.CustomMetricInfo) error {
+	return metricsgroup.NotFound("there is no custom metric %s of %s: no adapter takes it", info.Metric, info.GroupResource)
+}
+
+// customMetric asks for the values of an object, or of several if the name is "*".
+func (a *adapter) customMetric(ctx context.Context, object types.NamespacedName, info provider.CustomMetricInfo, query url.Values) (*custom_metrics.MetricValueList, error) {
+	path := []string{info.GroupResource.String(), object.Name, info.Metric}
+	switch resource := info.GroupResource.String(); {
+	case object.Namespace != "":
+		path = append([]string{"namespaces", object.Namespace}, path...)
+	case resource == "namespaces" && object.Name != "*":
+		path = []string{"namespaces", object.Name, "metrics", info.Metric}
+	}
+	answer, err := a.get(ctx, a.customVersion(), query, path...)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := answer.(*custom_metrics.MetricValueList)
+	switch {
+	case !ok:
+		return nil, a.lie("it answered with %T instead of a list of values", answer)
+	case len(list.Items) > maxItems:
+		return nil, a.lie("it answered with %d values, and at most %d are taken", len(list.Items), maxItems)
+	}
+	for i := range list.Items {
+		if described := &list.Items[i].DescribedObject; object.Namespace != "" && described.Namespace != object.Namespace {
+			return nil, a.lie("it answered with %s of namespace %q", described.Name, described.Namespace)
+		}
+	}
+	return list, nil
+}
+
+// ListAllMetrics returns weir's own custom metrics and those that adapters listed last.
+func (r *Router) ListAllMetrics() (all []provider.CustomMetricInfo) {
+	if r.options.Custom != nil {
+		all = r.options.Custom.ListAllMetrics()
+	}
+	for _, a := range r.adapters {
+		all = append(all, a.list().custom...)
+	}
+	return withoutRepeated(all)
+}
+
+// ListAllExternalMetrics returns weir's own external metrics and those that adapters listed last.
+func (r *Router) ListAllExternalMetrics() (all []provider.ExternalMetricInfo) {
+	if r.options.External != nil {
+		all = r.options.External.ListAllExternalMetrics()
+	}
+	for _, a := range r.adapters {
+		all = append(all, a.list().external...)
+	}
+	return withoutRepeated(all)
+}
+
+// withoutRepeated returns all without those that are equal to an earlier one.
+func withoutRepeated[T comparable](all []T) []T {
+	seen := make(map[T]bool, len(all))
+	kept := make([]T, 0, len(all))
+	for _, one := range all {
+		if !seen[one] {
+			seen[one] = true
+			kept = append(kept, one)
+		}
+	}
+	return kept
+}
+
+var (
+	_ provider.CustomMetricsProvider   = (*Router)(nil)
+	_ provider.ExternalMetricsProvider = (*Router)(nil)
+)
+
+// Run reads the lists of metrics of all adapters now and each minute until ctx ends. changed is
+// called after each change of a list.
+func (r *Router) Run(ctx context.Context, changed func()) error {
+	defer r.Close()
+	tick := time.NewTicker(listInterval)
+	defer tick.Stop()
+	for {
+		if r.ReadLists(ctx) {
+			changed()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
