@@ -111,15 +111,14 @@ func serve(t *testing.T, p provider.MetricsProvider) string {
 		return all
 	}
 	return apitest.Serve(t, apiserver.Scheme, definitions, func(s *genericserver.GenericAPIServer) error {
-		if _, err := metricsgroup.Install(s, custom_metrics.GroupName, installer.MetricsAPIGroupVersion{
+		if err := metricsgroup.Install(s, custom_metrics.GroupName, p, installer.MetricsAPIGroupVersion{
 			DynamicStorage: customstorage.NewREST(p), ResourceLister: provider.NewCustomMetricResourceLister(p), Handlers: &installer.CMHandlers{},
 		}); err != nil {
 			return err
 		}
-		_, err := metricsgroup.Install(s, external_metrics.GroupName, installer.MetricsAPIGroupVersion{
+		return metricsgroup.Install(s, external_metrics.GroupName, p, installer.MetricsAPIGroupVersion{
 			DynamicStorage: externalstorage.NewREST(p), ResourceLister: provider.NewExternalMetricResourceLister(p), Handlers: &installer.EMHandlers{},
 		})
-		return err
 	}).Host
 }
 

@@ -3,12 +3,15 @@ package adapters
 import (
 	"context"
 	"net/url"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/metrics/pkg/apis/custom_metrics"
@@ -17,6 +20,8 @@ import (
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
 	"github.com/weir-metrics/weir/api/metricsgroup"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
 )
 
 // Router answers requests for custom and external metrics from weir's own providers and from
@@ -24,6 +29,11 @@ import (
 type Router struct {
 	options  Options
 	adapters []*adapter
+
+	mu struct {
+		sync.Mutex
+		changed []func() // called after a change of an adapter's list
+	}
 }
 
 // Options configure a Router.
@@ -278,17 +288,57 @@ func withoutRepeated[T comparable](all []T) []T {
 var (
 	_ provider.CustomMetricsProvider   = (*Router)(nil)
 	_ provider.ExternalMetricsProvider = (*Router)(nil)
+	_ metricsgroup.Changing            = (*Router)(nil)
 )
 
-// Run reads the lists of metrics of all adapters now and each minute until ctx ends. changed is
-// called after each change of a list.
-func (r *Router) Run(ctx context.Context, changed func()) error {
+// OnListChange is part of metricsgroup.Changing.
+func (r *Router) OnListChange(do func()) {
+	for _, own := range []any{r.options.Custom, r.options.External} {
+		if changing, ok := own.(metricsgroup.Changing); ok {
+			changing.OnListChange(do)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.changed = append(r.mu.changed, do)
+	do()
+}
+
+// HasRule reports whether a custom metric is read from another server: from an adapter, or by a rule of
+// weir's own.
+func (r *Router) HasRule(resource schema.GroupResource, name string) bool {
+	if slices.ContainsFunc(r.adapters, func(a *adapter) bool { return takes(a.Custom, name) }) {
+		return true
+	}
+	own, ok := r.options.Custom.(interface {
+		HasRule(schema.GroupResource, string) bool
+	})
+	return ok && own.HasRule(resource, name)
+}
+
+// WhyNoSeries returns why a pod has no value of a metric that one of weir's own rules defines.
+func (r *Router) WhyNoSeries(ctx context.Context, pod metric.PodRef, name string, selector labels.Selector) (explain.Finding, bool) {
+	own, ok := r.options.Custom.(interface {
+		WhyNoSeries(context.Context, metric.PodRef, string, labels.Selector) (explain.Finding, bool)
+	})
+	if !ok || r.ForCustom(string(pod.Namespace), name, selector) != "" {
+		return explain.Finding{}, false
+	}
+	return own.WhyNoSeries(ctx, pod, name, selector)
+}
+
+// Run reads the lists of metrics of all adapters now and each minute until ctx ends.
+func (r *Router) Run(ctx context.Context) error {
 	defer r.Close()
 	tick := time.NewTicker(listInterval)
 	defer tick.Stop()
 	for {
 		if r.ReadLists(ctx) {
-			changed()
+			r.mu.Lock()
+			for _, do := range r.mu.changed {
+				do()
+			}
+			r.mu.Unlock()
 		}
 		select {
 		case <-ctx.Done():

@@ -64,13 +64,16 @@ func New(o Options) *Provider {
 
 // Install serves custom.metrics.k8s.io from p with s.
 func Install(s *genericserver.GenericAPIServer, p provider.CustomMetricsProvider) error {
-	announce, err := metricsgroup.Install(s, custom_metrics.GroupName, installer.MetricsAPIGroupVersion{
+	return metricsgroup.Install(s, custom_metrics.GroupName, p, installer.MetricsAPIGroupVersion{
 		DynamicStorage: storage.NewREST(p), ResourceLister: provider.NewCustomMetricResourceLister(p), Handlers: &installer.CMHandlers{},
 	})
-	if own, ok := p.(*Provider); ok && err == nil && own.options.Rules != nil {
-		own.options.Rules.OnRulesChange(func() { _ = announce() }) // it fails only for subresources of subresources
+}
+
+// OnListChange is part of metricsgroup.Changing.
+func (p *Provider) OnListChange(do func()) {
+	if p.options.Rules != nil {
+		p.options.Rules.OnListChange(do)
 	}
-	return err
 }
 
 // ListAllMetrics returns every pair of resource and metric: first those of the catalogue, in its order

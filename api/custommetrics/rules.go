@@ -28,8 +28,7 @@ type RuleMetrics interface {
 	// GetObjectMetric returns the values of a metric for the objects in a namespace, or for those in no
 	// namespace. It returns nil if no rule defines the metric.
 	GetObjectMetric(ctx context.Context, namespace string, selector labels.Selector, info provider.CustomMetricInfo) (metricsgroup.ObjectMetric, error)
-	// OnRulesChange calls do now and after each change of the rules.
-	OnRulesChange(do func())
+	metricsgroup.Changing
 }
 
 // unknownMetric returns the error for a metric that neither weir measures nor a rule defines.

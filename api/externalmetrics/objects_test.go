@@ -257,7 +257,7 @@ func TestARuleBreaks(t *testing.T) {
 		t.Errorf("valid is %v, want 0", got)
 	}
 	changes := 0
-	p.OnRulesChange(func() { changes++ })
+	p.OnListChange(func() { changes++ })
 	next := strings.Replace(requestsOf("http://127.0.0.1:1"), "query: requests", "query: requests(", 1) + "  - name: broken\n    query: sum(x)\n"
 	if err := os.WriteFile(p.options.File, []byte(next), 0o600); err != nil {
 		t.Fatal(err)

@@ -73,14 +73,10 @@ func New(o Options) (*Provider, error) {
 }
 
 // Install serves external.metrics.k8s.io from p with s. Discovery follows changes of the rules.
-func Install(s *genericserver.GenericAPIServer, p *Provider) error {
-	announce, err := metricsgroup.Install(s, external_metrics.GroupName, installer.MetricsAPIGroupVersion{
+func Install(s *genericserver.GenericAPIServer, p provider.ExternalMetricsProvider) error {
+	return metricsgroup.Install(s, external_metrics.GroupName, p, installer.MetricsAPIGroupVersion{
 		DynamicStorage: storage.NewREST(p), ResourceLister: provider.NewExternalMetricResourceLister(p), Handlers: &installer.EMHandlers{},
 	})
-	if err == nil {
-		p.OnRulesChange(func() { _ = announce() }) // it fails only for subresources, and a rule's name has no slash
-	}
-	return err
 }
 
 // Close closes idle connections. Run calls it when it ends; without Run the caller does.

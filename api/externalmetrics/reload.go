@@ -92,8 +92,8 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// OnRulesChange calls do now and after each change of the rules.
-func (p *Provider) OnRulesChange(do func()) {
+// OnListChange is part of metricsgroup.Changing.
+func (p *Provider) OnListChange(do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.changed = append(p.mu.changed, do)

@@ -19,13 +19,19 @@ import (
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver/installer"
 )
 
+// Changing is a provider whose list of metrics changes.
+type Changing interface {
+	// OnListChange calls do now and after each change of the list.
+	OnListChange(do func())
+}
+
 // Install serves a group of the library with s, in all its versions. The caller sets the storage,
-// the lister and the handlers of api. announce writes the present resources of the lister into
-// aggregated discovery: Install calls it, and the caller must call it after each change.
+// the lister and the handlers of api. Aggregated discovery has the resources of the lister; if
+// metrics is Changing, it follows the changes.
 //
 // The library's own installer would start another server. It also leaves the API out of aggregated
 // discovery, so that kube-aggregator considers it stale.
-func Install(s *genericserver.GenericAPIServer, name string, api installer.MetricsAPIGroupVersion) (announce func() error, err error) {
+func Install(s *genericserver.GenericAPIServer, name string, metrics any, api installer.MetricsAPIGroupVersion) error {
 	info := genericserver.NewDefaultAPIGroupInfo(name, apiserver.Scheme, runtime.NewParameterCodec(apiserver.Scheme), apiserver.Codecs)
 	container := s.Handler.GoRestfulContainer
 	group := metav1.APIGroup{Name: name}
@@ -48,14 +54,14 @@ func Install(s *genericserver.GenericAPIServer, name string, api installer.Metri
 			Namer:            runtime.Namer(meta.NewAccessor()),
 		}
 		if err := api.InstallREST(container); err != nil {
-			return nil, fmt.Errorf("install %v: %w", version, err)
+			return fmt.Errorf("install %v: %w", version, err)
 		}
 		group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: version.String(), Version: version.Version})
 	}
 	group.PreferredVersion = group.Versions[0]
 	s.DiscoveryGroupManager.AddGroup(group)
 	container.Add(discovery.NewAPIGroupHandler(s.Serializer, group).WebService())
-	announce = func() error {
+	announce := func() error {
 		resources, err := endpoints.ConvertGroupVersionIntoToDiscovery(api.ResourceLister.ListAPIResources())
 		if err != nil {
 			return fmt.Errorf("describe %s: %w", name, err)
@@ -67,5 +73,8 @@ func Install(s *genericserver.GenericAPIServer, name string, api installer.Metri
 		}
 		return nil
 	}
-	return announce, announce()
+	if changing, ok := metrics.(Changing); ok {
+		changing.OnListChange(func() { _ = announce() }) // it fails only for subresources of subresources
+	}
+	return announce()
 }

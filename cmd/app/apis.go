@@ -19,6 +19,7 @@ import (
 	customdefinitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/custommetrics"
 	externaldefinitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/externalmetrics"
 
+	"github.com/weir-metrics/weir/api/adapters"
 	"github.com/weir-metrics/weir/api/autoscaling"
 	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/api/custommetrics"
@@ -273,15 +274,26 @@ func (w *weirProcess) openDerivedMetrics(_ context.Context, h *feature.Host) (er
 		MaxAge: max(time.Minute, 3*h.Resolution), HistoryLength: w.plan.Memory.History,
 	}
 	if w.plan.ExternalRules != "" {
-		w.external, err = externalmetrics.New(externalmetrics.Options{File: w.plan.ExternalRules, MayName: w.plan.ExternalFiles, Logger: h.Log, Registerer: h.Registry})
+		rules, err := externalmetrics.New(externalmetrics.Options{File: w.plan.ExternalRules, MayName: w.plan.ExternalFiles, Logger: h.Log, Registerer: h.Registry})
 		if err != nil {
 			return fmt.Errorf("read the rules of metrics: %w", err)
 		}
-		c.Rules, o.External = w.external, w.external
-		h.Add(feature.Part{Name: "metrics by rules", Run: w.external.Run, Close: func() error { w.external.Close(); return nil }})
+		c.Rules, w.external = rules, rules
+		h.Add(feature.Part{Name: "metrics by rules", Run: rules.Run, Close: func() error { rules.Close(); return nil }})
 	}
 	w.custom = custommetrics.New(c)
+	if len(w.plan.Adapters) > 0 {
+		router, err := adapters.New(adapters.Options{Adapters: w.plan.Adapters, Custom: w.custom, External: w.external, Logger: h.Log, Registerer: h.Registry})
+		if err != nil {
+			return err
+		}
+		w.custom, w.external = router, router
+		h.Add(feature.Part{Name: "adapters", Run: router.Run, Close: func() error { router.Close(); return nil }})
+	}
 	o.Custom = w.custom
+	if w.external != nil {
+		o.External = w.external
+	}
 	w.plan.features.autoscaler.Metrics = podmetrics.New(o)
 	return nil
 }
@@ -350,9 +362,11 @@ func openUI(w *weirProcess) (http.Handler, error) {
 
 // apiFlags choose which APIs are served.
 type apiFlags struct {
-	named []string // nil unless --apis is given
-	rules string
-	files []string // that the rules may name
+	named        []string // nil unless --apis is given
+	rules        string
+	files        []string // that the rules may name
+	adapters     string
+	adapterFiles []string // that the file of adapters may name
 }
 
 func (a *apiFlags) addFlags(f *pflag.FlagSet) {
@@ -363,9 +377,11 @@ func (a *apiFlags) addFlags(f *pflag.FlagSet) {
 		}
 	}
 	f.Func("apis", "`NAMES` of the APIs to serve, separated by commas: "+humanize.List(about, 0)+
-		"; empty for none (default resource,custom,model, and external with --external-rules)", a.setNamed)
+		"; empty for none (default resource,custom,model, and external with --external-rules or --adapters)", a.setNamed)
 	f.StringVar(&a.rules, "external-rules", "", "`FILE` that defines custom and external metrics by PromQL, and how to ask Prometheus for them")
 	f.StringSliceVar(&a.files, "external-rules-file", nil, "`FILE` outside the folder of --external-rules that the rules may name, as a bearer token, password or CA; repeatable")
+	f.StringVar(&a.adapters, "adapters", "", "`FILE` that lists other adapters of custom and external metrics, whose answers weir passes on")
+	f.StringSliceVar(&a.adapterFiles, "adapters-file", nil, "`FILE` outside the folder of --adapters that it may name, as a bearer token or CA; repeatable")
 }
 
 // setNamed adds the APIs of one --apis flag.
@@ -387,14 +403,14 @@ func (a *apiFlags) setNamed(text string) error {
 func (a *apiFlags) compile() ([]string, error) {
 	var chosen []string
 	for _, name := range apiNames() {
-		if slices.Contains(a.named, name) || a.named == nil && (name != external || a.rules != "") {
+		if slices.Contains(a.named, name) || a.named == nil && (name != external || a.rules != "" || a.adapters != "") {
 			chosen = append(chosen, name)
 		}
 	}
 	served := slices.Contains(chosen, external)
 	switch {
-	case served && a.rules == "":
-		return nil, cli.Usage(errors.New("--apis names external, and nothing defines its metrics: give --external-rules=FILE too"))
+	case served && a.rules == "" && a.adapters == "":
+		return nil, cli.Usage(errors.New("--apis names external, and nothing defines its metrics: give --external-rules=FILE or --adapters=FILE too"))
 	case !served && a.rules != "" && !slices.Contains(chosen, custom):
 		return nil, cli.Usage(errors.New("--external-rules is for the APIs custom and external, which --apis leaves out: add one or drop the rules"))
 	}

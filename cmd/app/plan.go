@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/weir-metrics/weir/api/adapters"
 	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/cluster/informer"
@@ -97,6 +98,7 @@ type plan struct {
 	ExternalRules string
 	// ExternalFiles are the files outside its folder that the rules may name.
 	ExternalFiles []string
+	Adapters      []adapters.Adapter // whose custom and external metrics weir passes on
 	Secure        *server.Options // nil if there is no secured server
 	// AgentPod is the pod of an agent. Its name is empty if it does not run in one.
 	AgentPod metav1.ObjectMeta

@@ -14,9 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
-	"github.com/weir-metrics/weir/api/custommetrics"
-	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
@@ -44,8 +43,8 @@ type weirProcess struct {
 	pipeline pipelineStages
 	kubelets kubeletReaders
 	node     *thisNode // nil unless this machine is read
-	custom   *custommetrics.Provider
-	external *externalmetrics.Provider // nil without rules
+	custom   provider.CustomMetricsProvider
+	external provider.ExternalMetricsProvider // nil without rules and adapters
 	served   served
 }
 

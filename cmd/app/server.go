@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/weir-metrics/weir/api/adapters"
 	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/replicas/peer"
 	"github.com/weir-metrics/weir/api/server"
@@ -113,6 +114,14 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 	p.ExternalRules, p.ExternalFiles = s.apis.rules, s.apis.files
 	if p.ExternalRules != "" && p.Cluster == nil {
 		return nil, feature.NeedsCluster("--external-rules", "whose autoscalers use the metrics")
+	}
+	if s.apis.adapters != "" {
+		if p.Cluster == nil {
+			return nil, feature.NeedsCluster("--adapters", "whose autoscalers use the metrics")
+		}
+		if p.Adapters, err = adapters.ReadFile(s.apis.adapters, s.apis.adapterFiles); err != nil {
+			return nil, err
+		}
 	}
 	f := p.features
 	if err := f.check(&feature.Setting{Getenv: getenv, Given: s.given, InPod: inPod, HasCluster: p.Cluster != nil}); err != nil {
