@@ -99,7 +99,7 @@ type plan struct {
 	// ExternalFiles are the files outside its folder that the rules may name.
 	ExternalFiles []string
 	Adapters      []adapters.Adapter // whose custom and external metrics weir passes on
-	Secure        *server.Options // nil if there is no secured server
+	Secure        *server.Options    // nil if there is no secured server
 	// AgentPod is the pod of an agent. Its name is empty if it does not run in one.
 	AgentPod metav1.ObjectMeta
 	// KubeletAccount is the service account whose tokens kubelets are shown, as NAMESPACE/NAME. Empty:
