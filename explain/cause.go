@@ -75,7 +75,7 @@ func (r *reporter) causeOf(key causeKey, o *Outcome, node metric.NodeName) *caus
 	c.severity = max(c.severity, t.severity(o))
 	c.due = later(c.due, t.due(o))
 	if since, _ := t.began(o); compareSince(since, c.Since) < 0 {
-		c.Since = since
+		c.Since, c.BeforeStart = since, t.beforeStart(o, since)
 	}
 	return c
 }
@@ -215,7 +215,7 @@ func (c *cause) add(o *cause) {
 	c.Pods, c.Nodes, c.Cgroups = c.Pods+o.Pods, c.Nodes+o.Nodes, c.Cgroups+o.Cgroups
 	c.severity, c.due = max(c.severity, o.severity), later(c.due, o.due)
 	if compareSince(o.Since, c.Since) < 0 {
-		c.Since = o.Since
+		c.Since, c.BeforeStart = o.Since, o.BeforeStart
 	}
 	c.names = append(c.names, o.names...)
 	maps.Copy(c.scaled, o.scaled)

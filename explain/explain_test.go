@@ -22,6 +22,8 @@ import (
 // TestTranscripts runs the files in testdata. Each file has its own fixture: the whole pipeline and
 // a memory sink. go test -rewrite writes their output again.
 //
+//	started at=0s
+//	    weir began; without this line that is unknown
 //	sink entities=2
 //	    the sink keeps at most this many entities
 //	facts [at=0s] [unsynced]
@@ -107,6 +109,9 @@ func (fx *fixture) run(d *datadriven.TestData) (string, error) {
 			finding, _ := metric.ParseReason(v)
 			s.Unread = &metric.ReadError{Reason: finding, Err: errors.New("as configured")}
 		}
+		return "", r.done()
+	case "started":
+		fx.started = at
 		return "", r.done()
 	case "sink":
 		fx.sink = memory.New(memory.Options{MaxEntities: int(r.number("entities"))})
@@ -337,7 +342,7 @@ func finding(out *strings.Builder, f *explain.Finding, indent string) {
 		fmt.Fprintf(out, ", rule %s", f.Rule)
 	}
 	if !f.Since.IsZero() {
-		fmt.Fprintf(out, ", since %s", offset(f.Since))
+		fmt.Fprintf(out, ", since %s%s", offset(f.Since), beforeStart(f.BeforeStart))
 		if !f.ServedUntil.IsZero() {
 			fmt.Fprintf(out, ", served until %s", offset(f.ServedUntil))
 		}
@@ -373,13 +378,20 @@ func report(out *strings.Builder, r *explain.MissingReport) {
 		if c.Cgroups > 0 {
 			cgroups = fmt.Sprintf(", %d cgroups", c.Cgroups)
 		}
-		fmt.Fprintf(out, "%s %s %s, since %s, %d pods, %d nodes%s: %s\n", c.Reason, c.Severity, c.Node, offset(c.Since), c.Pods, c.Nodes, cgroups, strings.Join(c.Names, " "))
+		fmt.Fprintf(out, "%s %s %s, since %s%s, %d pods, %d nodes%s: %s\n", c.Reason, c.Severity, c.Node, offset(c.Since), beforeStart(c.BeforeStart), c.Pods, c.Nodes, cgroups, strings.Join(c.Names, " "))
 		for _, l := range []string{c.Message, "next: " + c.Next, "do: " + c.Advice, "scaled by: " + strings.Join(c.Autoscalers, ", ")} {
 			if !strings.HasSuffix(l, ": ") {
 				fmt.Fprintf(out, "  %s\n", l)
 			}
 		}
 	}
+}
+
+func beforeStart(is bool) string {
+	if is {
+		return " (weir's start) or before"
+	}
+	return ""
 }
 
 func offset(t time.Time) string {

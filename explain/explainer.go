@@ -47,6 +47,8 @@ type SourceState struct {
 // Explainer has everything that answers are made from, at one moment.
 type Explainer struct {
 	Now time.Time
+	// Started is when weir began; zero if that is unknown.
+	Started time.Time
 	// View is nil before the first round.
 	View SnapshotReader
 	// Facts are nil without a cluster.

@@ -193,7 +193,7 @@ func (w *messageWriter) finding(r *Outcome, g metric.Group, sample *metric.Sampl
 		Rule: r.evidence.Rule, Severity: w.severity(r).String(),
 	}
 	since, until := w.began(r)
-	f.Since, f.ServedUntil = utc(since), utc(until)
+	f.Since, f.ServedUntil, f.BeforeStart = utc(since), utc(until), w.beforeStart(r, since)
 	if w.kind == metric.Container {
 		f.Container = ""
 	}
@@ -234,6 +234,13 @@ func (w *messageWriter) began(r *Outcome) (since, until time.Time) {
 		return r.Since, time.Time{}
 	}
 	return began, r.Since
+}
+
+// beforeStart reports whether the trouble of r began before weir did, which first saw it at a time. A read
+// that fails has then never succeeded. A number that is stale so early was old when it was read.
+func (w *messageWriter) beforeStart(r *Outcome, seen time.Time) bool {
+	fails := (r.Reason.Layer() == metric.LayerScrape || r.Reason == metric.NodeNotReady) && w.read.success.IsZero()
+	return !r.Served && !r.Late && (fails || r.Reason == metric.Stale) && w.read.inFirstReads(seen)
 }
 
 // severity returns the severity of r. A temporary reason that lasts too long is broken.

@@ -22,6 +22,7 @@ import (
 type fixture struct {
 	sink      *memory.Sink
 	read      bool // something was read
+	started   time.Time
 	facts     *cluster.Facts
 	pipelines map[string]*processors.Pipeline
 	sources   map[string]*explain.SourceState
@@ -34,7 +35,7 @@ func newFixture() *fixture {
 
 // at returns the explainer of the fixture at a moment.
 func (fx *fixture) at(now time.Time) *explain.Explainer {
-	e := &explain.Explainer{Now: now, Facts: fx.facts}
+	e := &explain.Explainer{Now: now, Started: fx.started, Facts: fx.facts}
 	if fx.read {
 		e.View = fx.sink.Snapshot()
 	}

@@ -19,6 +19,7 @@ type reading struct {
 	err     error         // why the last reads failed; nil if one succeeded
 	failing time.Time     // since when they fail; zero if one succeeded, or if it is unknown
 	ahead   time.Duration // how far the node's clock is ahead of ours; 0 for little, which is normal
+	started time.Time     // when weir began; zero if unknown
 }
 
 // byOurClock returns a time of the node's clock by ours.
@@ -56,9 +57,9 @@ func NewRead(s *SourceState) Read {
 	}
 }
 
-// newReading combines the states of sources at now. It ignores the times of an excluded source.
-func newReading(sources []SourceState, now time.Time) *reading {
-	r := &reading{sources: sources}
+// newReading combines the states of sources. It ignores the times of an excluded source.
+func (ex *Explainer) newReading(sources []SourceState) *reading {
+	r := &reading{sources: sources, started: ex.Started}
 	var included, healthy bool
 	for i := range sources {
 		s := &sources[i]
@@ -67,7 +68,7 @@ func newReading(sources []SourceState, now time.Time) *reading {
 			continue
 		}
 		included, healthy = true, healthy || s.Err == nil && !s.LastRead.IsZero()
-		r.addTimes(s, now)
+		r.addTimes(s, ex.Now)
 		r.addError(s)
 	}
 	r.last = later(r.last, r.success)
@@ -143,6 +144,12 @@ func (r *reading) every() time.Duration {
 	return every
 }
 
+// inFirstReads reports whether weir saw something at a time so soon after its start that its first reads
+// of the node showed it: no number that it read itself was too old to serve by then.
+func (r *reading) inFirstReads(seen time.Time) bool {
+	return !r.started.IsZero() && !seen.Before(r.started) && 2*seen.Sub(r.started) < metric.LastKnownFor(r.every())
+}
+
 // readingOf returns the reading of a node.
 func (ex *Explainer) readingOf(node metric.NodeName) *reading {
 	var sources []SourceState
@@ -151,7 +158,7 @@ func (ex *Explainer) readingOf(node metric.NodeName) *reading {
 			sources = append(sources, *s)
 		}
 	}
-	return newReading(sources, ex.Now)
+	return ex.newReading(sources)
 }
 
 // reads returns the states of the node's sources. Errors contain addresses, so only the answer

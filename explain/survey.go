@@ -198,7 +198,7 @@ func (s *Survey) reading(name metric.NodeName) *reading {
 	if name != "" {
 		sources = slices.Concat(s.sources[name], sources)
 	}
-	n.read = newReading(sources, s.explainer.Now)
+	n.read = s.explainer.newReading(sources)
 	return n.read
 }
 

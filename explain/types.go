@@ -82,6 +82,8 @@ type Finding struct {
 	// Since is when the trouble began. Due is when it may next change.
 	Since time.Time `json:"since,omitzero"`
 	Due   time.Time `json:"due,omitzero"`
+	// BeforeStart reports that the trouble began before weir's start. Since is then when weir first saw it.
+	BeforeStart bool `json:"beforeStart,omitempty"`
 	// ServedUntil is until when the last known value was served after that; zero if it was not, or if
 	// that is unknown.
 	ServedUntil time.Time `json:"servedUntil,omitzero"`
@@ -185,6 +187,8 @@ type MissingCause struct {
 	Next    string          `json:"next,omitempty"`
 	Advice  string          `json:"advice,omitempty"`
 	Since   time.Time       `json:"since,omitzero"` // the earliest
+	// BeforeStart is that of a Finding.
+	BeforeStart bool `json:"beforeStart,omitempty"`
 	// Pods, Nodes and Cgroups are how many have no number because of it.
 	Pods    int `json:"pods"`
 	Nodes   int `json:"nodes,omitempty"`

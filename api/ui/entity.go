@@ -48,6 +48,7 @@ type finding struct {
 	Read, Since, ServedUntil            shownTime
 	Next, Advice                        string
 	Plain                               bool // the finding has only a value
+	BeforeStart                         bool // Since is when weir first saw it
 }
 
 // fact is a named value. Full is its long form for a tooltip.
@@ -268,7 +269,7 @@ func (p *page) finding(f *explain.Finding) finding {
 	return finding{
 		Group: f.Group, Reason: f.Reason, Value: f.Value, Message: f.Message, Rule: f.Rule, Evidence: f.Evidence, State: stateOf(f),
 		Read: relativeTime(f.Time, p.Now), Since: relativeTime(f.Since, p.Now), ServedUntil: relativeTime(f.ServedUntil, p.Now), Next: f.Next, Advice: f.Advice,
-		Plain: f.Reason == metric.Measured.String(),
+		Plain: f.Reason == metric.Measured.String(), BeforeStart: f.BeforeStart,
 	}
 }
 

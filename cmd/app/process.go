@@ -46,6 +46,7 @@ type weirProcess struct {
 	custom   provider.CustomMetricsProvider
 	external provider.ExternalMetricsProvider // nil without rules and adapters
 	served   served
+	started  time.Time // by the clock, also where a recording is played
 }
 
 // pipelineStages are what reads the sources and fills the sinks.
@@ -115,6 +116,7 @@ func newProcess(p *plan, out io.Writer, log *zap.Logger) *weirProcess {
 		plan:     p,
 		memory:   memory.New(p.Memory),
 		pipeline: pipelineStages{out: out},
+		started:  time.Now(),
 	}
 	w.Facts, w.Now = w.currentFacts, w.currentTime
 	f := p.features
@@ -351,7 +353,7 @@ func (v apiView) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.
 
 // explainInput returns the present input of explanations.
 func (w *weirProcess) explainInput() *explain.Explainer {
-	in := &explain.Explainer{Now: w.Now(), Facts: w.Facts(), Sources: w.sourceStates(), Autoscalers: w.plan.features.autoscalersOf}
+	in := &explain.Explainer{Now: w.Now(), Started: w.started, Facts: w.Facts(), Sources: w.sourceStates(), Autoscalers: w.plan.features.autoscalersOf}
 	if snapshot := w.snapshot(); snapshot != nil { // a nil pointer in an interface would not be nil
 		in.View = apiView{snapshot, w.past}
 	}

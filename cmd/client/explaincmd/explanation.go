@@ -129,7 +129,7 @@ func writeFinding(p *page, column int, at time.Time, groups string, f *explain.F
 		label = ""
 	}
 	p.item(column, "rule", f.Rule)
-	p.item(column, "since", moment(f.Since, at))
+	p.item(column, "since", beginning(f.Since, f.BeforeStart, at))
 	p.item(column, "served", prefixed("until ", moment(f.ServedUntil, at)))
 	p.item(column, "next", f.Next)
 	p.advise(column, f.Advice)
@@ -271,6 +271,14 @@ func shortID(id metric.ContainerID) string {
 	text := string(id)
 	text = text[strings.LastIndex(text, "/")+1:]
 	return text[:min(len(text), 13)]
+}
+
+// beginning writes when a trouble began, or that it began before weir did, which then first saw it at t.
+func beginning(t time.Time, beforeStart bool, now time.Time) string {
+	if beforeStart {
+		return "before weir's start; first seen " + moment(t, now)
+	}
+	return moment(t, now)
 }
 
 // moment writes a time relative to now and as a clock time, or "" for an unknown time.

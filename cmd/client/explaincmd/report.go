@@ -88,7 +88,7 @@ func writeCause(p *page, at time.Time, c *explain.MissingCause, again bool) {
 	p.item(2, "why", c.Message)
 	p.item(2, "who", some(c.Names, c.Concerned()))
 	p.item(2, "scaled", some(c.Autoscalers, len(c.Autoscalers)))
-	p.item(2, "since", moment(c.Since, at))
+	p.item(2, "since", beginning(c.Since, c.BeforeStart, at))
 	p.item(2, "next", c.Next)
 	if again && c.Advice != "" {
 		p.item(2, "do", "as of "+c.Reason+" above")
