@@ -175,7 +175,11 @@ func agree(w *explain.Explainer) (err error) {
 		}
 		return true
 	})
+	risks := w.Risks()
 	w.Facts.EachNode(func(n *cluster.Node) bool {
+		if risk, atRisk := w.Risk(n.Name); risks[n.Name] != risk || atRisk != (risk != explain.Risk{}) {
+			err = errors.Join(err, fmt.Errorf("node %s: of all nodes it is %+v, of it alone %+v", n.Name, risks[n.Name], risk))
+		}
 		if all, few := survey.Node(n.Name), w.SurveyOf().Node(n.Name); all.ShortMessage() != few.ShortMessage() {
 			err = errors.Join(err, fmt.Errorf("node %s: a survey of all says %s, one of it alone %s", n.Name, all.ShortMessage(), few.ShortMessage()))
 		}

@@ -25,6 +25,22 @@ func (ex *Explainer) Risk(name metric.NodeName) (Risk, bool) {
 	return ex.risk(name, ex.readingOf(name))
 }
 
+// Risks returns what is at risk of all nodes that have numbers, by node.
+func (ex *Explainer) Risks() map[metric.NodeName]Risk {
+	risks := map[metric.NodeName]Risk{}
+	if ex.View == nil {
+		return risks
+	}
+	s := &Survey{explainer: ex}
+	for node := range ex.View.Samples(metric.Node) {
+		name := node.Entity.Node
+		if risk, ok := ex.risk(name, ex.newReading(s.sourcesOf(name))); ok {
+			risks[name] = risk
+		}
+	}
+	return risks
+}
+
 func (ex *Explainer) risk(name metric.NodeName, read *reading) (Risk, bool) {
 	s := ex.lookup(metric.Entity{Kind: metric.Node, Node: name})
 	if s == nil {

@@ -193,13 +193,17 @@ func (s *Survey) reading(name metric.NodeName) *reading {
 		n.read = s.explainer.readingOf(name)
 		return n.read
 	}
-	s.sort()
-	sources := s.sources[""]
-	if name != "" {
-		sources = slices.Concat(s.sources[name], sources)
-	}
-	n.read = s.explainer.newReading(sources)
+	n.read = s.explainer.newReading(s.sourcesOf(name))
 	return n.read
+}
+
+// sourcesOf returns the sources that read a node, its own and those of many nodes.
+func (s *Survey) sourcesOf(name metric.NodeName) []SourceState {
+	s.sort()
+	if name == "" {
+		return s.sources[""]
+	}
+	return slices.Concat(s.sources[name], s.sources[""])
 }
 
 // sort sorts the sources by node. A source of many nodes has the key "".

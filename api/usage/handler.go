@@ -8,6 +8,8 @@ import (
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
 )
 
 // Options configure a Handler.
@@ -16,6 +18,8 @@ type Options struct {
 	Snapshot func() SampleReader
 	// Facts returns the cluster facts, or nil without a cluster.
 	Facts func() *cluster.Facts
+	// Risks returns the nodes whose numbers may soon be missing or wrong. It may be nil.
+	Risks func() map[metric.NodeName]explain.Risk
 }
 
 // handler serves the API below Path.
@@ -43,7 +47,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	if err := writeList(w, request.Resource, request.Query, view, h.opts.Facts()); err != nil {
+	var risks map[metric.NodeName]explain.Risk
+	if h.opts.Risks != nil && (request.Resource == Nodes || request.Resource == Pods) {
+		risks = h.opts.Risks()
+	}
+	if err := writeList(w, request.Resource, request.Query, view, h.opts.Facts(), risks); err != nil {
 		panic(http.ErrAbortHandler) // the list is incomplete: end the connection instead of the answer
 	}
 }
@@ -84,7 +92,7 @@ func (h *handler) checkSelector(r Resource) error {
 }
 
 // writeList streams a list: only one item at a time is in memory as JSON.
-func writeList(w io.Writer, resource Resource, query Query, view SampleReader, facts *cluster.Facts) error {
+func writeList(w io.Writer, resource Resource, query Query, view SampleReader, facts *cluster.Facts, risks map[metric.NodeName]explain.Risk) error {
 	chosen, err := chooseMetrics(query.Metrics)
 	if err != nil {
 		return err
@@ -100,6 +108,9 @@ func writeList(w io.Writer, resource Resource, query Query, view SampleReader, f
 		var first []listRow
 		first, rows = nextItem(resource, rows)
 		fillItem(&it, resource, first, facts, chosen)
+		if risk := risks[it.Node]; it.CPU != nil && (resource == Nodes || !risk.Until.IsZero()) {
+			it.AtRisk = risk.Message
+		}
 		it.CPUHistory = it.CPUHistory[:0]
 		if query.History > 0 {
 			it.CPUHistory = appendHistory(it.CPUHistory, view, first, query.History)

@@ -77,6 +77,9 @@ type Item struct {
 	// Partial is set if a container of the pod should run and does not, as after a crash. The numbers are
 	// those of the other containers.
 	Partial *Partial `json:"partial,omitempty"`
+	// AtRisk is why the numbers of a node, or of a pod on it, may soon be missing or wrong, in the words of
+	// explain.Risk.
+	AtRisk string `json:"atRisk,omitempty"`
 	// Reasons explain why a group has no number, or what the reader must know about the number it has.
 	Reasons []GroupReason `json:"reasons,omitempty"`
 }

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -174,6 +176,34 @@ func serve(t *testing.T, v *fixed, facts *cluster.Facts) *httptest.Server {
 	return srv
 }
 
+// TestAtRisk lists nodes at risk: of the pods on them only those whose numbers are withdrawn are, too.
+func TestAtRisk(t *testing.T) {
+	v := &fixed{samples: []*metric.Sample{
+		measured(metric.Entity{Kind: metric.Node, Node: "n1"}, 1, 1), measured(metric.Entity{Kind: metric.Node, Node: "n2"}, 1, 1),
+		measured(metric.Entity{Kind: metric.Node, Node: "n3"}, 1, 1), measured(pod("n1", "shop", "gone"), 1, 1), measured(pod("n2", "shop", "slow"), 1, 1),
+	}}
+	h := NewHandler(Options{Snapshot: func() SampleReader { return v }, Risks: func() map[metric.NodeName]explain.Risk {
+		return map[metric.NodeName]explain.Risk{"n1": {Node: "n1", Message: "no new reading", Until: noon}, "n2": {Node: "n2", Message: "slow"}}
+	}})
+	for path, want := range map[string]string{"nodes": "n1: no new reading, n2: slow", "pods": "n1: no new reading"} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, weirdev.Path+path, nil))
+		var list List
+		if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, it := range list.Items {
+			if it.AtRisk != "" {
+				got = append(got, string(it.Node)+": "+it.AtRisk)
+			}
+		}
+		if got := strings.Join(got, ", "); got != want {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+}
+
 func TestAnswers(t *testing.T) {
 	v, facts := village()
 	srv := serve(t, v, facts)
@@ -250,14 +280,14 @@ func get(t *testing.T, url string) (status, body string) {
 func TestOrderIsTheItemsOwn(t *testing.T) {
 	v, facts := village()
 	var want bytes.Buffer
-	if err := writeList(&want, Pods, Query{}, v, facts); err != nil {
+	if err := writeList(&want, Pods, Query{}, v, facts, nil); err != nil {
 		t.Fatal(err)
 	}
 	for i := range v.samples {
 		rejected := &fixed{since: v.since, verdicts: v.verdicts,
 			samples: append(append([]*metric.Sample{}, v.samples[i:]...), v.samples[:i]...)}
 		var got bytes.Buffer
-		if err := writeList(&got, Pods, Query{}, rejected, facts); err != nil {
+		if err := writeList(&got, Pods, Query{}, rejected, facts, nil); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want.String(), got.String()); diff != "" {
@@ -406,7 +436,7 @@ func FuzzItemIsJSON(f *testing.F) {
 		s := measured(pod("n", "x", name), 1, 2)
 		s.Values.Set(metric.MemoryRSS, rss)
 		var out bytes.Buffer
-		if err := writeList(&out, Pods, Query{}, &fixed{samples: []*metric.Sample{s}}, nil); err != nil {
+		if err := writeList(&out, Pods, Query{}, &fixed{samples: []*metric.Sample{s}}, nil, nil); err != nil {
 			t.Fatalf("write %q with rss %v: %v", name, rss, err)
 		}
 		var list List

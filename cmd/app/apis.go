@@ -41,6 +41,7 @@ import (
 	"github.com/weir-metrics/weir/cmd/app/httpserver"
 	"github.com/weir-metrics/weir/cmd/app/version"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
@@ -123,7 +124,8 @@ var apis = []api{{
 	links:  []link{{"/metrics/cluster", "what everything uses, for Prometheus"}},
 }, {
 	open: func(w *weirProcess) (http.Handler, error) {
-		return usage.NewHandler(usage.Options{Snapshot: viewAs(w, func(v apiView) usage.SampleReader { return v }), Facts: w.Facts}), nil
+		return usage.NewHandler(usage.Options{Snapshot: viewAs(w, func(v apiView) usage.SampleReader { return v }), Facts: w.Facts,
+			Risks: func() map[metric.NodeName]explain.Risk { return w.explainInput().Risks() }}), nil
 	},
 	paths: usage.Paths(), rights: usage.Rights, resources: usage.APIResources,
 	localPaths: []string{weirdev.Path}, // for any other path below, the answer lists the known paths

@@ -40,7 +40,7 @@ func columns(r usage.Resource) []column {
 			memory(), memoryShare.column("MEMORY%", metric.MemoryNodeUtilization, metric.MemoryNodeCapacity),
 			wide(sized("RSS", metric.MemoryRSS)),
 			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
-			window(), reason(),
+			window(), atRisk(), reason(),
 		}
 	case usage.Pods:
 		return []column{
@@ -49,7 +49,7 @@ func columns(r usage.Resource) []column {
 			cpu(), memory(), running(),
 			cpuRequest(), cpuLimit(), memoryRequest(), memoryLimit(), restarts(),
 			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
-			wide(sized("RSS", metric.MemoryRSS)), wide(node()), window(), reason(),
+			wide(sized("RSS", metric.MemoryRSS)), wide(node()), window(), atRisk(), reason(),
 		}
 	case workloads:
 		return []column{
@@ -152,13 +152,20 @@ func restarts() column {
 
 // running is the column of how many containers of a pod run, if one that should run does not.
 func running() column {
-	return column{title: "CONTAINERS", rare: true, blank: true, tint: func(*usage.Item) humanize.Tint { return humanize.Amber }, text: func(it *usage.Item) string {
+	return column{title: "CONTAINERS", rare: true, blank: true, tint: alwaysAmber, text: func(it *usage.Item) string {
 		if it.Partial == nil {
 			return ""
 		}
 		return fmt.Sprintf("%d of %d", it.Partial.Running, it.Partial.Containers)
 	}}
 }
+
+// atRisk is the column of why numbers may soon be missing or wrong, if some may.
+func atRisk() column {
+	return column{title: "AT RISK", rare: true, blank: true, tint: alwaysAmber, text: func(it *usage.Item) string { return it.AtRisk }}
+}
+
+func alwaysAmber(*usage.Item) humanize.Tint { return humanize.Amber }
 
 const reasonTitle = "REASON"
 

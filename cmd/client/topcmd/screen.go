@@ -580,6 +580,14 @@ func trend(values []float64) string {
 	return b.String()
 }
 
+// markText counts items with a mark: "  (2 missing)". It is empty for none.
+func markText(n int, mark string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  (%s %s)", humanize.Number(n), mark)
+}
+
 // state is the first line: how many of all items are shown, of when, and their sum. A cgroup contains
 // others, so cgroups have no sum.
 func (s *screen) state(rows []*treeRow) string {
@@ -607,9 +615,8 @@ func (s *screen) state(rows []*treeRow) string {
 		}
 		text += "  cpu " + cmp.Or(cpu().text(&sum), missing) + "  memory " + cmp.Or(memory().text(&sum), missing)
 	}
-	if n := len(incompleteOf(shown)); n > 0 {
-		text += fmt.Sprintf("  (%s missing)", humanize.Number(n))
-	}
+	text += markText(len(incompleteOf(shown)), "missing")
+	text += markText(len(slices.DeleteFunc(shown, func(it *usage.Item) bool { return it.AtRisk == "" })), "at risk")
 	text += "  by " + s.order.String()
 	if s.filter != "" {
 		text += "  with " + humanize.Printable(s.filter)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -132,6 +133,34 @@ func TestTranscripts(t *testing.T) {
 			return out.String()
 		})
 	})
+}
+
+// TestAtRisk shows a node whose numbers are withdrawn soon, and a pod on it.
+func TestAtRisk(t *testing.T) {
+	const why = "no new reading for 45s (NodeTimeout), its numbers are withdrawn in 15s"
+	lister := newTestCluster()
+	lister.lists[usage.Nodes][0].AtRisk, lister.lists[usage.Pods][2].AtRisk = why, why
+	for args, want := range map[string]string{
+		"nodes n?": `NAME   CPU(cores)   CPU%    MEMORY(bytes)   MEMORY%   AT RISK
+n1     1235m        30.9%   3Gi             50%       ` + why + `
+n2     500m         12.5%   1Gi             25%
+n3     -            -       -               -
+1 of 3 lack a number: -o wide shows why.
+`,
+		"pods -n shop": `NAME    CPU(cores)   MEMORY(bytes)   AT RISK
+web-1   250m         180Mi
+web-2   90m          300Mi           ` + why + `
+`,
+	} {
+		if diff := cmp.Diff(want, run(t.Context(), lister, strings.Fields("top "+args)...)); diff != "" {
+			t.Errorf("weir top %s (-want +got):\n%s", args, diff)
+		}
+	}
+	s := newScreenWith(t, lister, usage.Nodes)
+	update(t, s, tea.WindowSizeMsg{Width: 100, Height: 12})
+	if got := drawn(s); !strings.Contains(got, "  (1 at risk)") || !strings.Contains(got, "\nat risk: "+why+"\n") {
+		t.Errorf("got\n%s\nwant the number of nodes at risk above, and why below", got)
+	}
 }
 
 // Only the metrics that are shown are requested.

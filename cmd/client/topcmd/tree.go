@@ -359,6 +359,9 @@ func (s *screen) detail(r *treeRow) []string {
 	it := r.Item
 	it.Reasons = mainReasons(it.Reasons)
 	text := reasonText(&it)
+	if text == "" && it.AtRisk != "" {
+		text = "at risk: " + it.AtRisk
+	}
 	if pods := incompleteOf(r.pods); text == "" && len(pods) > 0 {
 		text = humanize.Count(len(pods), "pod") + fmt.Sprintf(" without a number. %s/%s: %s", pods[0].Namespace, pods[0].Pod, reasonText(pods[0]))
 	}
