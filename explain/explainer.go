@@ -57,4 +57,6 @@ type Explainer struct {
 	// Autoscalers returns the names of the autoscalers that scale a pod's workload, in the form of
 	// AutoscalerName. It is nil if none are watched.
 	Autoscalers func(*cluster.Pod) []string
+	// Receivers are those that accept nothing of what weir sends.
+	Receivers []Receiver
 }

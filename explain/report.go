@@ -56,7 +56,9 @@ func (ex *Explainer) Missing() MissingReport {
 		r.reported(func(metric.Namespace) bool { return true })
 	}
 	r.leftOut(ex.Facts.LeftOutNodes())
-	return r.report("the cluster")
+	report := r.report("the cluster")
+	report.Receivers = ex.Receivers
+	return report
 }
 
 // tooManyNodes is why nodes are left out.

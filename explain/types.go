@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -161,6 +162,24 @@ type MissingReport struct {
 	// NodesAtRisk is how many there are. Only for a cluster.
 	AtRisk      []Risk `json:"atRisk,omitempty"`
 	NodesAtRisk int    `json:"nodesAtRisk,omitempty"`
+	// Receivers are those that accept nothing of what weir sends. Only for a cluster.
+	Receivers []Receiver `json:"receivers,omitempty"`
+}
+
+// Receiver is the receiver of a sink, and why it accepts nothing.
+type Receiver struct {
+	Name    string    `json:"name"` // of the sink, with the URL without its secrets
+	Message string    `json:"message"`
+	Since   time.Time `json:"since"`
+}
+
+// ReceiverAdvice describes what to do about a Receiver.
+const ReceiverAdvice = "Check the URL and the credentials of this --sink, and read the receiver's log. What it rejects is lost; what it does not answer waits in weir's queue."
+
+// Text describes the receiver at a time: "remotewrite https://example/push has accepted nothing since
+// 11:52:48 UTC (12s ago): the receiver answers 401 Unauthorized".
+func (r *Receiver) Text(at time.Time) string {
+	return fmt.Sprintf("%s has accepted nothing since %s (%s): %s", r.Name, humanize.Clock(r.Since, at), humanize.Ago(r.Since, at), r.Message)
 }
 
 // Tally counts the entities that should have CPU and memory, and those that have them.

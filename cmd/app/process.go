@@ -353,7 +353,7 @@ func (v apiView) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.
 
 // explainInput returns the present input of explanations.
 func (w *weirProcess) explainInput() *explain.Explainer {
-	in := &explain.Explainer{Now: w.Now(), Started: w.started, Facts: w.Facts(), Sources: w.sourceStates(), Autoscalers: w.plan.features.autoscalersOf}
+	in := &explain.Explainer{Now: w.Now(), Started: w.started, Facts: w.Facts(), Sources: w.sourceStates(), Autoscalers: w.plan.features.autoscalersOf, Receivers: w.receiversInTrouble()}
 	if snapshot := w.snapshot(); snapshot != nil { // a nil pointer in an interface would not be nil
 		in.View = apiView{snapshot, w.past}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-metrics/weir/cmd/app/version"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/cmd/flags/stageflag"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/internal/recording"
@@ -249,6 +250,18 @@ func (w *weirProcess) receiverName(sink, url string) (string, error) {
 		return "", cli.Usage(fmt.Errorf("--sink=%s: %s is named twice: name each receiver once", sink, humanize.URL(url)))
 	}
 	return name, nil
+}
+
+// receiversInTrouble returns the receivers that accept nothing.
+func (w *weirProcess) receiversInTrouble() (all []explain.Receiver) {
+	for _, s := range w.pipeline.sinks {
+		if sender, ok := s.Sink.(interface{ Trouble() (time.Time, error) }); ok {
+			if since, err := sender.Trouble(); err != nil {
+				all = append(all, explain.Receiver{Name: s.Name, Message: humanize.Printable(err.Error()), Since: since.UTC()})
+			}
+		}
+	}
+	return all
 }
 
 // addSink adds a sink to the pipeline.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,7 +63,13 @@ func TestRejectsAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.SetSend(func(context.Context, []byte) (int, error) { return 0, errors.New("out of bounds") })
+		var accepts atomic.Bool
+		s.SetSend(func(context.Context, []byte) (int, error) {
+			if accepts.Load() {
+				return 0, nil
+			}
+			return 0, errors.New("out of bounds")
+		})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- s.Run(ctx, func(time.Duration) {}) }()
@@ -70,6 +77,15 @@ func TestRejectsAll(t *testing.T) {
 		for range requests { // for 200 s
 			s.Put([]byte("request"), items, time.Now())
 			time.Sleep(2 * time.Second)
+		}
+		if since, err := s.Trouble(); time.Since(since) != requests*2*time.Second || err == nil || err.Error() != "out of bounds" {
+			t.Errorf("in trouble since %v with error %v, want since the first request, because it is out of bounds", since, err)
+		}
+		accepts.Store(true)
+		s.Put([]byte("request"), items, time.Now())
+		synctest.Wait()
+		if since, err := s.Trouble(); !since.IsZero() || err != nil {
+			t.Errorf("after an accepted request in trouble since %v with error %v, want none", since, err)
 		}
 		cancel()
 		if err := <-ended; err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/common/config"
@@ -36,6 +37,13 @@ type Sender struct {
 	// lost is how many items were rejected since the loss was last logged. Only Run uses both.
 	lost       int
 	lossLogged time.Time
+	trouble    atomic.Pointer[trouble]
+}
+
+// trouble is why the receiver accepts nothing, and since when. nil means that it accepts requests.
+type trouble struct {
+	since time.Time
+	err   error // of the last try
 }
 
 // lossInterval is the time between two messages that the receiver rejects requests.
@@ -148,8 +156,26 @@ func (s *Sender) drain(ctx context.Context) {
 	}
 }
 
+// Trouble returns since when the receiver has accepted nothing, and the error of the last try. The error
+// is nil if it accepted the last request, or if there was none.
+func (s *Sender) Trouble() (since time.Time, err error) {
+	if t := s.trouble.Load(); t != nil {
+		return t.since, t.err
+	}
+	return time.Time{}, nil
+}
+
+func (s *Sender) noteTrouble(err error) {
+	since, _ := s.Trouble()
+	if since.IsZero() {
+		since = time.Now()
+	}
+	s.trouble.Store(&trouble{since, err})
+}
+
 // reportRetry counts and logs a try that failed.
 func (s *Sender) reportRetry(err error) {
+	s.noteTrouble(err)
 	s.meters.retries.Inc()
 	if !s.failing {
 		s.failing = true
@@ -169,6 +195,7 @@ func (s *Sender) Rejected(items int, reason string) int {
 // reportLoss logs that a request is lost: at once, and of a receiver that rejects all requests, once a
 // minute, so that the log has one error and not thousands.
 func (s *Sender) reportLoss(items int, err error) {
+	s.noteTrouble(err)
 	s.lost += items
 	if time.Since(s.lossLogged) < lossInterval {
 		return
@@ -178,6 +205,7 @@ func (s *Sender) reportLoss(items int, err error) {
 }
 
 func (s *Sender) succeeded() {
+	s.trouble.Store(nil)
 	if s.failing {
 		s.failing = false
 		s.o.Logger.Info("the receiver accepts "+s.things+" again", zap.String("url", humanize.URL(s.o.URL)))

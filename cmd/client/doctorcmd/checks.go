@@ -23,6 +23,7 @@ import (
 	kubeletconfigv1beta1 "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -36,6 +37,9 @@ const shownNodes = 5
 // undecided is how long an HPA may be without a condition. The controller looks at each every 15 s by
 // default.
 const undecided = 2 * time.Minute
+
+// passing is how long a receiver may accept nothing, as while it restarts.
+const passing = time.Minute
 
 // examination is one run of all checks. Later checks use what earlier ones found.
 type examination struct {
@@ -533,7 +537,7 @@ func (e *examination) lackingAPI(h *autoscalingv2.HorizontalPodAutoscaler) strin
 	return ""
 }
 
-// checkNumbers asks weir what is missing, and why.
+// checkNumbers asks weir what is missing, and why, and which receivers accept nothing.
 func (e *examination) checkNumbers(ctx context.Context) error {
 	w, err := e.connect()
 	if err != nil {
@@ -568,6 +572,14 @@ func (e *examination) checkNumbers(ctx context.Context) error {
 			}
 			e.add(Failure, cli.ForProgram(c.Advice, e.program), "%s%s: %s", c.Reason, onNode, c.Message)
 		}
+	}
+	e.check = "receivers"
+	for i := range report.Receivers {
+		r, result := &report.Receivers[i], Failure
+		if report.At.Sub(r.Since) < passing {
+			result = Warning
+		}
+		e.add(result, explain.ReceiverAdvice, "%s", r.Text(report.At))
 	}
 	return nil
 }

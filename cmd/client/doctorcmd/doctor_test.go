@@ -218,6 +218,17 @@ func TestFaults(t *testing.T) {
 	}, 2,
 		"failure  weir's pods    weir-system/weir-1 is not ready: container weir waits: ErrImageNeverPull",
 		"                        do  kubectl -n weir-system describe pod weir-1")
+	f("a receiver that rejects everything", func(c *testCluster) {
+		c.report.At = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+		c.report.Receivers = []explain.Receiver{
+			{Name: "remotewrite https://prometheus/api/v1/write", Message: "the receiver answers 401 Unauthorized: no", Since: c.report.At.Add(-5 * time.Minute)},
+			{Name: "otlp http://collector:4318", Message: "connection refused", Since: c.report.At.Add(-5 * time.Second)},
+		}
+	}, 2,
+		"failure  receivers      remotewrite https://prometheus/api/v1/write has accepted nothing since 11:55:00 UTC (5m ago): the receiver answers 401 Unauthorized: no",
+		"                        do  "+explain.ReceiverAdvice,
+		"warning  receivers      otlp http://collector:4318 has accepted nothing since 11:59:55 UTC (5s ago): connection refused",
+		"                        do  "+explain.ReceiverAdvice)
 	f("a right that is lost", func(c *testCluster) { c.denied = map[string]bool{"get nodes/stats": true} }, 2,
 		"failure  weir's rights  system:serviceaccount:weir-system:reader may not get nodes/stats",
 		"                        do  Apply weir's roles and bindings again: docs/install.md.")

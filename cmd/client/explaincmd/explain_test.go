@@ -227,6 +227,10 @@ func newTestCluster() *testCluster {
 				Nodes: explain.Tally{Expected: 2, Served: 1}, Pods: explain.Tally{Expected: 30, Served: 17}, Causes: causes, NodesAtRisk: 1,
 				AtRisk: []explain.Risk{{Node: "n1", Message: "no new reading for 45s (NodeTimeout), its numbers are withdrawn in 15s", Until: noon.Add(15 * time.Second)}}},
 			"shop": {Namespace: "shop", At: noon, Summary: "1 of 2 pods have CPU and memory.", Pods: explain.Tally{Expected: 2, Served: 1}, Causes: causes[1:]},
+			"sent": {Namespace: "sent", At: noon, Summary: "2 of 3 pods have CPU and memory.", Pods: explain.Tally{Expected: 3, Served: 2}, Causes: []explain.MissingCause{
+				{Reason: "NodeTimeout", Severity: "broken", Node: "n2", Message: "node n2 did not answer in time", Since: before(20 * time.Second), BeforeStart: true, Pods: 1, Names: []string{"sent/a"}},
+			},
+				Receivers: []explain.Receiver{{Name: "remotewrite https://prometheus/api/v1/write", Message: "the receiver answers 401 Unauthorized: no", Since: before(5 * time.Minute)}}},
 			"calm": {Namespace: "calm", At: noon, Summary: "3 of 3 pods have CPU and memory.", Pods: explain.Tally{Expected: 3, Served: 3}, Causes: []explain.MissingCause{}},
 			"storm": {Namespace: "storm", At: noon, Summary: "0 of 40 pods have CPU and memory.", Pods: explain.Tally{Expected: 40}, Causes: []explain.MissingCause{
 				{Reason: "NodeTimeout", Severity: "broken", Node: "n2", Message: "node n2 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n2` shows more.", Pods: 25,

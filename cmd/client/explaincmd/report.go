@@ -21,6 +21,11 @@ func writeReport(p *page, r *explain.MissingReport) {
 	if text := r.RiskText(); text != "" {
 		p.line(0, "", humanize.Amber, text)
 	}
+	for i := range r.Receivers {
+		p.Gap()
+		p.line(0, "", humanize.Red, r.Receivers[i].Text(r.At))
+		p.advise(2, explain.ReceiverAdvice)
+	}
 	advised := map[string]bool{}
 	all := slices.Concat(r.Causes, r.Partial, r.Idle)
 	for i := range all {
