@@ -64,14 +64,12 @@ type flags struct {
 func newCommand() *cobra.Command {
 	var f flags
 	c := &cobra.Command{
-		Use:           "weir-simulate",
-		Short:         "Simulated kubelets with exactly known usage, and faults on demand",
-		Long:          help,
-		Example:       examples,
-		Version:       version.Get().String(),
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Use:     "weir-simulate",
+		Short:   "Simulated kubelets with exactly known usage, and faults on demand",
+		Long:    help,
+		Example: examples,
+		Version: version.Get().String(),
+		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return run(c.Context(), f, c.OutOrStdout(), c.ErrOrStderr(), nil)
 		},

@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
@@ -129,6 +130,24 @@ func TestCommandSaysWhatIsWrong(t *testing.T) {
 	f("16000000 connections need 16000100 open files", "--nodes=16000000")
 	f("17000000 connections need 17000100 open files", "--connections=17000000")
 	f("unknown flag", "--node=3")
+}
+
+// TestFlagErrors checks what a user sees after a wrong flag, and the status of the program.
+func TestFlagErrors(t *testing.T) {
+	const help = "Run \"weir-simulate --help\" to see what there is.\n"
+	for args, want := range map[string]string{
+		"--nodes x":      `error: invalid argument "x" for "--nodes" flag: write a whole number` + "\n" + help,
+		"--seed=-1":      `error: invalid argument "-1" for "--seed" flag: write a whole number of 0 or more` + "\n" + help,
+		"--node 3":       "error: unknown flag: --node: did you mean --nodes?\n" + help,
+		"--nodes=-1":     "error: build fleet: nodes is -1: want 1 to 16711678\n",
+		"--churn 1":      `error: --churn "1": want a percentage a minute, as in 1%/m` + "\n",
+		"three --pods 1": `error: unknown command "three" for "weir-simulate"` + "\n" + help,
+	} {
+		var out, complaints bytes.Buffer
+		if status := cli.Main(t.Context(), newCommand(), strings.Fields(args), &out, &complaints); complaints.String() != want || out.Len() > 0 || status != 1 {
+			t.Errorf("weir-simulate %s: status %d\n%s%s\nwant status 1\n%s", args, status, &out, &complaints, want)
+		}
+	}
 }
 
 // TestExamplesParse keeps the help true.

@@ -4,10 +4,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/weir-metrics/weir/cmd/client/cli"
 )
 
 func main() { os.Exit(execute()) }
@@ -15,9 +16,5 @@ func main() { os.Exit(execute()) }
 func execute() (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "weir-simulate:", err)
-		return 1
-	}
-	return 0
+	return cli.Main(ctx, newCommand(), os.Args[1:], os.Stdout, os.Stderr)
 }

@@ -87,6 +87,7 @@ func Usage(err error) error { return usererror.Usage(err) }
 var forms = map[string]string{
 	"duration": "write a duration with its unit, such as 30s, 5m or 1h30m",
 	"int":      "write a whole number", "int32": "write a whole number", "int64": "write a whole number",
+	"uint64":  "write a whole number of 0 or more",
 	"float64": "write a number, such as 0.5",
 	"bool":    "write true or false",
 }
