@@ -110,7 +110,10 @@ workload; a pod without an owner has a row of its own. "2 of 3" means that one o
 pods has no number, so that the sum lacks it: -o wide shows why. Shares of requests and
 limits are known only where each pod has a number and the request or limit.`, workloadName},
 	usage.Containers: {[]string{"container"}, "Show what containers use", "", func(it *usage.Item) string { return it.Container }},
-	usage.Cgroups: {[]string{"cgroup", "cg"}, "Show what every cgroup uses, whether a pod's or not", "",
+	usage.Cgroups: {[]string{"cgroup", "cg"}, "Show what every cgroup uses, whether a pod's or not", `
+
+A cgroup includes those below it. Each number is the kernel's own for that cgroup, so that
+one can have more than the cgroup that contains it, above all with cgroup version 1.`,
 		func(it *usage.Item) string { return string(it.Cgroup) }},
 }
 

@@ -163,6 +163,25 @@ web-2   90m          300Mi           ` + why + `
 	}
 }
 
+// TestCgroupAboveItsParent lists a cgroup with more memory than the one that contains it.
+func TestCgroupAboveItsParent(t *testing.T) {
+	const said = "/a/b has more memory than the cgroup that contains it: the kernel counts each cgroup by itself, and weir adds none up.\n"
+	f := func(child, parent int64, want string) {
+		t.Helper()
+		lister := &testCluster{lists: map[usage.Resource][]usage.Item{usage.Cgroups: {
+			used(usage.Item{Node: "n1", Cgroup: "/a/b"}, 1, child), used(usage.Item{Node: "n2", Cgroup: "/a"}, 1, 1), {Node: "n1", Cgroup: "/"}, used(usage.Item{Node: "n1", Cgroup: "/a"}, 1, parent),
+		}}}
+		got := run(t.Context(), lister, "top", "cgroups")
+		if _, note, _ := strings.Cut(got, "shows why.\n"); note != want {
+			t.Errorf("%d bytes in one of %d: got\n%s\nwant %q below the table", child, parent, got, want)
+		}
+	}
+	f(173<<20, 119<<20, said)
+	f(120<<20, 119<<20, "")
+	f(1<<20, 0, "")
+	f(3<<20, 0, said)
+}
+
 // Only the metrics that are shown are requested.
 func TestAsksForWhatIsShown(t *testing.T) {
 	for args, want := range map[string]usage.Query{

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/metric"
 )
 
 // viewer shows one resource, once or repeatedly.
@@ -99,7 +101,33 @@ func (v *viewer) once(ctx context.Context) error {
 	if n := incomplete(list.Items); n > 0 && v.flags.output != "wide" {
 		fmt.Fprintf(v.errors, "%d of %d lack a number: -o wide shows why.\n", n, len(list.Items))
 	}
+	if child := aboveParent(list.Items); child != "" {
+		fmt.Fprintf(v.errors, "%s has more memory than the cgroup that contains it: the kernel counts each cgroup by itself, and weir adds none up.\n", humanize.Printable(child))
+	}
 	return nil
+}
+
+// aboveParent returns a cgroup that has clearly more memory than its parent, or "". The two are not read at
+// the same moment, so that a small difference means nothing.
+func aboveParent(items []usage.Item) (child metric.CgroupPath) {
+	type key struct {
+		node metric.NodeName
+		path string
+	}
+	used := map[key]float64{}
+	for i := range items {
+		if v, ok := workingSet(&items[i]); ok {
+			used[key{items[i].Node, string(items[i].Cgroup)}] = v
+		}
+	}
+	for i := range items {
+		it := &items[i]
+		parent, known := used[key{it.Node, path.Dir(string(it.Cgroup))}]
+		if v, ok := workingSet(it); ok && known && it.Cgroup != "/" && v > 1.05*parent+(1<<20) {
+			return it.Cgroup
+		}
+	}
+	return ""
 }
 
 // lines returns the table of a list, or a line that reports that it is empty.
