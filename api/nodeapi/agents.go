@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/weir-metrics/weir/api/replicas/peer"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/access"
 	"github.com/weir-metrics/weir/internal/feature"
@@ -94,10 +95,13 @@ func (a *Agents) openLeases(kube *rest.Config, h *feature.Host) error {
 	if err != nil {
 		return fmt.Errorf("create API client for the agents' Leases: %w", err)
 	}
-	c := &certificates{client: client, namespace: a.Leases, kube: access.WithTokenFile(kube, a.TokenFile), nodes: map[string]*verifiedAgent{}}
+	agents := &publishedAgents{
+		client: client, namespace: a.Leases, transports: peer.NewTransports(access.WithTokenFile(kube, a.TokenFile)),
+		exists: func(node string) bool { return h.Facts().Node(metric.NodeName(node)) != nil },
+	}
 	a.proxy = NewProxy(func(name string) (string, http.RoundTripper, error) {
 		url, err := a.url(h.Facts(), metric.NodeName(name))
-		return url, agentTransport{c, name}, err
+		return url, agentTransport{agents, name}, err
 	})
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,7 +15,6 @@ import (
 	applycoordinationv1 "k8s.io/client-go/applyconfigurations/coordination/v1"
 	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/api/replicas/peer"
 )
@@ -78,53 +76,33 @@ func (p *Publisher) publish(ctx context.Context) error {
 	return nil
 }
 
-// certificates has the transports to agents that published their certificates.
-type certificates struct {
-	client    kubernetes.Interface
-	namespace string
-	kube      *rest.Config // with the token that agents are shown
-
-	mu    sync.Mutex
-	nodes map[string]*verifiedAgent
-}
-
-// verifiedAgent is the transport to the agent with a certificate.
-type verifiedAgent struct {
-	certificate string
-	transports  *peer.Transports
+// publishedAgents are the agents that published their certificates.
+type publishedAgents struct {
+	client     kubernetes.Interface
+	namespace  string
+	transports *peer.Transports       // by node
+	exists     func(node string) bool // whether the cluster has the node
 }
 
 // transportTo returns the transport to the agent of a node. With renew it reads the agent's Lease again.
-func (c *certificates) transportTo(ctx context.Context, node, address string, renew bool) (http.RoundTripper, error) {
-	c.mu.Lock()
-	known := c.nodes[node]
-	c.mu.Unlock()
-	if known == nil || renew {
-		l, err := c.client.CoordinationV1().Leases(c.namespace).Get(ctx, CertificateLeasePrefix+node, metav1.GetOptions{})
+// Each reading forgets the agents of nodes that are gone.
+func (a *publishedAgents) transportTo(ctx context.Context, node, address string, renew bool) (http.RoundTripper, error) {
+	certificate, known := a.transports.Certificate(node)
+	if !known || renew {
+		a.transports.Retain(a.exists)
+		l, err := a.client.CoordinationV1().Leases(a.namespace).Get(ctx, CertificateLeasePrefix+node, metav1.GetOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("read the certificate that the agent published: %w", err)
 		}
-		if certificate := l.Annotations[certificateAnnotation]; known == nil || known.certificate != certificate {
-			known = c.replace(node, &verifiedAgent{certificate, peer.NewTransports(c.kube)})
-		}
+		certificate = []byte(l.Annotations[certificateAnnotation])
 	}
-	return known.transports.For(address, []byte(known.certificate))
-}
-
-func (c *certificates) replace(node string, found *verifiedAgent) *verifiedAgent {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if old := c.nodes[node]; old != nil {
-		old.transports.Close()
-	}
-	c.nodes[node] = found
-	return found
+	return a.transports.For(node, address, certificate)
 }
 
 // agentTransport verifies the agent of a node by the certificate that it published. A restarted agent
 // has another one.
 type agentTransport struct {
-	*certificates
+	*publishedAgents
 	node string
 }
 

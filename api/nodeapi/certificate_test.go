@@ -61,7 +61,10 @@ func TestAgentsAreRecognised(t *testing.T) {
 	shown := ""
 	first, second := newCertificate(t), newCertificate(t)
 	root := startAgent(t, "first", first, &shown)
-	known := &certificates{client: client, namespace: "weir-agents", kube: &rest.Config{BearerToken: "for agents"}, nodes: map[string]*verifiedAgent{}}
+	exists := map[string]bool{"n1": true}
+	known := &publishedAgents{
+		client: client, namespace: "weir-agents", transports: peer.NewTransports(&rest.Config{BearerToken: "for agents"}), exists: func(node string) bool { return exists[node] },
+	}
 	p := NewProxy(func(node string) (string, http.RoundTripper, error) { return root, agentTransport{known, node}, nil })
 	ask := func(what, want, wantError, wantShown string) {
 		t.Helper()
@@ -81,6 +84,32 @@ func TestAgentsAreRecognised(t *testing.T) {
 	ask("another agent of the node, not yet published", "", "has a certificate that weir does not trust", "")
 	publish(second)
 	ask("another agent of the node", "second", "", "Bearer for agents")
+
+	delete(exists, "n1")
+	if err := p.ask(t.Context(), Request{"n2", Eviction}, new(string)); err == nil {
+		t.Error("the agent of n2 published nothing, and answers")
+	}
+	if got, known := known.transports.Certificate("n1"); known {
+		t.Errorf("n1 is gone, and its agent is still known by %s", got)
+	}
+}
+
+// TestAgentWithADamagedCertificate asks an agent after its Lease had a text that is not a certificate.
+func TestAgentWithADamagedCertificate(t *testing.T) {
+	client := fake.NewClientset()
+	c, shown := newCertificate(t), ""
+	agents := &publishedAgents{client: client, namespace: "weir-agents", transports: peer.NewTransports(&rest.Config{}), exists: func(string) bool { return true }}
+	root := startAgent(t, "well", c, &shown)
+	p := NewProxy(func(node string) (string, http.RoundTripper, error) { return root, agentTransport{agents, node}, nil })
+	publisher := Publisher{Client: client, Node: "n1", Pod: metav1.ObjectMeta{Namespace: "weir-agents", Name: "weir-agent-x", UID: "u1"}, Certificate: &peer.Certificate{}, Log: zap.NewNop()}
+	var got string
+	if err := errors.Join(publisher.publish(t.Context()), p.ask(t.Context(), Request{"n1", Eviction}, &got)); err == nil || !strings.Contains(err.Error(), "read certificate of peer") {
+		t.Errorf("with a damaged certificate: got %q, %v, want that it cannot be read", got, err)
+	}
+	publisher.Certificate = c
+	if err := errors.Join(publisher.publish(t.Context()), p.ask(t.Context(), Request{"n1", Eviction}, &got)); err != nil || got != "well" {
+		t.Errorf("with its certificate: got %q, %v, want what the agent says", got, err)
+	}
 }
 
 // TestCertificatesArePublished looks at what an agent writes.

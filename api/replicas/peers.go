@@ -20,32 +20,23 @@ type Peer struct {
 // peerUpdater returns a function that passes the members of a list that can be called to set. It keeps
 // the connections to members that remain.
 func peerUpdater(kube *rest.Config, self string, set func(self string, all []Peer)) func([]members.Member) {
-	transports := map[members.Member]*peer.Transports{}
+	transports := peer.NewTransports(kube)
 	return func(all []members.Member) {
-		kept := map[members.Member]*peer.Transports{}
+		present := map[string]bool{}
 		peers := []Peer{}
 		for _, m := range all {
+			present[m.Identity] = true
 			if m.Identity == self {
 				peers = append(peers, Peer{Identity: self})
 				continue
 			}
-			t := transports[m]
-			if t == nil {
-				t = peer.NewTransports(kube)
-			}
-			kept[m] = t
-			transport, err := t.For(m.Address, []byte(m.Certificate))
+			transport, err := transports.For(m.Identity, m.Address, []byte(m.Certificate))
 			if err != nil {
 				continue // this replica cannot call that member, so it reads the member's nodes itself
 			}
 			peers = append(peers, Peer{Identity: m.Identity, URL: "https://" + m.Address, Transport: transport})
 		}
 		set(self, peers)
-		for m, t := range transports {
-			if kept[m] == nil {
-				t.Close()
-			}
-		}
-		transports = kept
+		transports.Retain(func(identity string) bool { return present[identity] })
 	}
 }

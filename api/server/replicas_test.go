@@ -156,7 +156,7 @@ func TestTokenOfAFile(t *testing.T) {
 	write(t, file, "token-of-weir")
 	transports := peer.NewTransports(&rest.Config{BearerTokenFile: file})
 	defer transports.Close()
-	transport, err := transports.For(a.Address(), a.known.PEM())
+	transport, err := transports.For("a", a.Address(), a.known.PEM())
 	if err != nil {
 		t.Fatal(err)
 	}

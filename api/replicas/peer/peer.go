@@ -78,15 +78,19 @@ func (c *Certificate) PEM() []byte { return c.cert }
 // KeyPEM returns the private key, for the server.
 func (c *Certificate) KeyPEM() []byte { return c.key }
 
-// Transports are HTTP transports to other replicas, with the credentials of NewTransports. Several goroutines may call its methods.
+// Transports are HTTP transports to peers, each with a name, with the credentials of NewTransports.
+// Several goroutines may call its methods.
 type Transports struct {
 	config *rest.Config
 
-	mu struct {
-		sync.Mutex
-		address, certificate string
-		transport            http.RoundTripper
-	}
+	mu    sync.Mutex
+	peers map[string]knownPeer
+}
+
+// knownPeer is the transport to a peer, which has this address and certificate.
+type knownPeer struct {
+	address, certificate string
+	transport            http.RoundTripper
 }
 
 // NewTransports returns Transports with the credentials of kube: a token or a client certificate.
@@ -101,16 +105,17 @@ func NewTransports(kube *rest.Config) *Transports {
 	c.Dial, c.Transport, c.WrapTransport = nil, nil, nil
 	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // pods reach pods directly
 	c.DisableCompression = true                                         // the client decides about compression
-	return &Transports{config: c}
+	return &Transports{config: c, peers: map[string]knownPeer{}}
 }
 
-// For returns the transport to the replica at address, HOST:PORT, with this certificate. It keeps
-// the connections only to the last replica.
-func (t *Transports) For(address string, certificate []byte) (http.RoundTripper, error) {
+// For returns the transport to the peer with a name, which is at address, HOST:PORT, and has this
+// certificate. It keeps the connections until one of them changes.
+func (t *Transports) For(name, address string, certificate []byte) (http.RoundTripper, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.mu.transport != nil && t.mu.address == address && t.mu.certificate == string(certificate) {
-		return t.mu.transport, nil
+	known, ok := t.peers[name]
+	if ok && known.address == address && known.certificate == string(certificate) {
+		return known.transport, nil
 	}
 	if _, err := certutil.ParseCertsPEM(certificate); err != nil {
 		return nil, fmt.Errorf("read certificate of peer %s: %w", address, err)
@@ -122,9 +127,32 @@ func (t *Transports) For(address string, certificate []byte) (http.RoundTripper,
 	if err != nil {
 		return nil, fmt.Errorf("make transport to peer %s: %w", address, err)
 	}
-	t.closeLocked()
-	t.mu.address, t.mu.certificate, t.mu.transport = address, string(certificate), transport
+	if ok {
+		utilnet.CloseIdleConnectionsFor(known.transport)
+	}
+	t.peers[name] = knownPeer{address, string(certificate), transport}
 	return transport, nil
+}
+
+// Certificate returns the certificate that the peer with a name had last. It returns false if the peer is
+// not known.
+func (t *Transports) Certificate(name string) ([]byte, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known, ok := t.peers[name]
+	return []byte(known.certificate), ok
+}
+
+// Retain forgets the peers for whose names keep returns false, and closes the idle connections to them.
+func (t *Transports) Retain(keep func(name string) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, known := range t.peers {
+		if !keep(name) {
+			utilnet.CloseIdleConnectionsFor(known.transport)
+			delete(t.peers, name)
+		}
+	}
 }
 
 // Route turns the leader of package leader into the form of package forward: the URL of the leader
@@ -136,7 +164,7 @@ func (t *Transports) Route(leader func() (address string, certificate []byte, se
 		if self || address == "" {
 			return "", nil, true
 		}
-		transport, err := t.For(address, certificate)
+		transport, err := t.For("leader", address, certificate)
 		if err != nil {
 			return "", nil, true
 		}
@@ -144,16 +172,5 @@ func (t *Transports) Route(leader func() (address string, certificate []byte, se
 	}
 }
 
-// Close closes the idle connections.
-func (t *Transports) Close() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.closeLocked()
-}
-
-func (t *Transports) closeLocked() {
-	if t.mu.transport != nil {
-		utilnet.CloseIdleConnectionsFor(t.mu.transport)
-		t.mu.transport = nil
-	}
-}
+// Close forgets all peers.
+func (t *Transports) Close() { t.Retain(func(string) bool { return false }) }

@@ -45,7 +45,7 @@ func certificate(t *testing.T) *peer.Certificate {
 
 func ask(t *testing.T, tr *peer.Transports, address string, pem []byte) (string, error) {
 	t.Helper()
-	transport, err := tr.For(address, pem)
+	transport, err := tr.For("other", address, pem)
 	if err != nil {
 		return "", err
 	}
@@ -86,20 +86,30 @@ func TestTransportIsKept(t *testing.T) {
 	a, b := certificate(t), certificate(t)
 	tr := peer.NewTransports(&rest.Config{})
 	defer tr.Close()
-	get := func(address string, c *peer.Certificate) http.RoundTripper {
+	get := func(name, address string, c *peer.Certificate) http.RoundTripper {
 		t.Helper()
-		transport, err := tr.For(address, c.PEM())
+		transport, err := tr.For(name, address, c.PEM())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return transport
 	}
-	first := get("192.0.2.1:443", a)
-	if get("192.0.2.1:443", a) != first {
+	first, second := get("a", "192.0.2.1:443", a), get("b", "192.0.2.2:443", b)
+	if get("a", "192.0.2.1:443", a) != first || get("b", "192.0.2.2:443", b) != second {
 		t.Error("the same peer got another transport")
 	}
-	if get("192.0.2.2:443", a) == first || get("192.0.2.1:443", b) == first {
+	if got, known := tr.Certificate("a"); string(got) != string(a.PEM()) || !known {
+		t.Errorf("the certificate of a: got %q, %t, want its own", got, known)
+	}
+	if second == first || get("a", "192.0.2.2:443", a) == first || get("a", "192.0.2.1:443", b) == first {
 		t.Error("another peer got the same transport")
+	}
+	tr.Retain(func(name string) bool { return name == "b" })
+	if got, known := tr.Certificate("a"); len(got) > 0 || known {
+		t.Errorf("a is gone, and its certificate is %q, %t", got, known)
+	}
+	if get("b", "192.0.2.2:443", b) != second {
+		t.Error("b got another transport when a was forgotten")
 	}
 }
 
