@@ -15,5 +15,6 @@
 //	Clock           11:52:48 UTC, with the date on another day
 //	List            a, b and 3 more
 //
-// amount.go has numbers, time.go has times, text.go has counts and lists.
+// amount.go has numbers, time.go has times, text.go has counts and lists, page.go has texts for a terminal,
+// and table.go their tables.
 package humanize

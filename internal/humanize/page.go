@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 )
 
@@ -77,21 +76,16 @@ func (p *Page) Title(text string) {
 	p.Line(0, Bold, text)
 }
 
-// Table writes rows of cells as kubectl does: left-aligned, three spaces between columns, no space
-// at the end of a line.
+// Table writes rows of cells without tints.
 func (p *Page) Table(rows [][]string) {
-	var table strings.Builder
-	w := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
-	for _, row := range rows {
-		cells := make([]string, len(row))
-		for i := range row {
-			cells[i] = Printable(row[i])
+	table := make(Table, len(rows))
+	for i, row := range rows {
+		for _, text := range row {
+			table[i] = append(table[i], Cell{Text: Printable(text)})
 		}
-		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
-	_ = w.Flush() // writing to memory does not fail
-	for line := range strings.Lines(table.String()) {
-		p.text.WriteString(strings.TrimRight(line, " \n") + "\n")
+	for _, line := range table.Lines(0, false) {
+		p.text.WriteString(line + "\n")
 	}
 }
 

@@ -486,7 +486,7 @@ func (s *screen) fill(lines []string, last string) string {
 	for len(lines) < s.height-1 {
 		lines = append(lines, "")
 	}
-	return strings.Join(append(lines, truncate(last, s.width)), "\n")
+	return strings.Join(append(lines, humanize.Truncate(last, s.width)), "\n")
 }
 
 // draw returns the lines of the rows. The last ones explain why the selected row lacks a number.
@@ -501,14 +501,14 @@ func (s *screen) draw() []string {
 	for i, row := range table {
 		table[i] = slices.Delete(row, min(names, len(row)), min(names+s.scrolled, len(row)))
 	}
-	s.cut = slices.ContainsFunc(table.lines(0, false), func(line string) bool { return utf8.RuneCountInString(line) > s.width })
-	lines := table.lines(s.width, s.Colour)
+	s.cut = slices.ContainsFunc(table.Lines(0, false), func(line string) bool { return utf8.RuneCountInString(line) > s.width })
+	lines := table.Lines(s.width, s.Colour)
 	titles, body := lines[0], lines[1:]
 	var detail []string
 	if len(visible) > 0 {
 		detail = s.detail(visible[selected])
 		if s.Colour {
-			body[selected] = humanize.Reverse.Apply(table.lines(s.width, false)[1+selected])
+			body[selected] = humanize.Reverse.Apply(table.Lines(s.width, false)[1+selected])
 		}
 	}
 	rows := max(1, s.height-3-len(detail)) // without the first line, the titles and the last line
@@ -536,7 +536,7 @@ func (s *screen) chosen() *usage.List {
 
 // listTable returns the table of the list, and how many columns have names. The trend of the CPU is
 // the last column of a narrow table.
-func (s *screen) listTable(rows []*treeRow, selected int) (t table, names int) {
+func (s *screen) listTable(rows []*treeRow, selected int) (t humanize.Table, names int) {
 	list := *s.list
 	list.Items = nil
 	for _, r := range rows {
@@ -562,7 +562,7 @@ func (s *screen) listTable(rows []*treeRow, selected int) (t table, names int) {
 		if i == selected+1 && len(rows) > 0 {
 			cursor = "> "
 		}
-		t[i][0].text = cursor + t[i][0].text
+		t[i][0].Text = cursor + t[i][0].Text
 	}
 	return t, names
 }
@@ -627,7 +627,7 @@ func (s *screen) state(rows []*treeRow) string {
 	if s.failed != nil {
 		text = "error: " + humanize.Printable(s.failed.Error()) + "  (" + text + ")"
 	}
-	text = truncate(text, s.width)
+	text = humanize.Truncate(text, s.width)
 	switch {
 	case s.Colour && s.failed != nil:
 		return humanize.Red.Apply(text)

@@ -242,7 +242,7 @@ func TestTrend(t *testing.T) {
 			t.Errorf("trend of %v is %q, want %q", values, got, want)
 		}
 	}
-	if got := truncate(humanize.Printable("äöü"), 2); got != "äö" {
+	if got := humanize.Truncate(humanize.Printable("äöü"), 2); got != "äö" {
 		t.Errorf("cut to 2: %q", got)
 	}
 }

@@ -240,7 +240,7 @@ func TestWidth(t *testing.T) {
 	table := layout(list.Items, shownColumns(list, usage.Query{}, &flags{}), true)
 
 	for width := 1; width < 80; width++ {
-		for _, l := range table.lines(width, false) {
+		for _, l := range table.Lines(width, false) {
 			if len(l) > width {
 				t.Errorf("a line of width %d has %d characters: %q", width, len(l), l)
 			}

@@ -283,9 +283,9 @@ func (s *screen) selectedIn(rows []*treeRow) int {
 }
 
 // treeTable returns the table of the tree's rows. The first column has the names.
-func (s *screen) treeTable(rows []*treeRow, selected int) (t table, names int) {
+func (s *screen) treeTable(rows []*treeRow, selected int) (t humanize.Table, names int) {
 	columns := []column{cpu(), memory(), {title: "PODS"}, {title: "CPU TREND"}}
-	t = append(t, slices.Concat([]cell{{"  NAME", humanize.Bold}}, titlesOf(columns)))
+	t = append(t, slices.Concat([]humanize.Cell{{Text: "  NAME", Tint: humanize.Bold}}, titlesOf(columns)))
 	for i, r := range rows {
 		mark := "  "
 		switch {

@@ -138,7 +138,7 @@ func (v *viewer) lines(list *usage.List, width int) []string {
 	if v.flags.sum {
 		list = withSum(list)
 	}
-	return layout(list.Items, shownColumns(list, v.query, v.flags), !v.flags.noHeaders).lines(width, v.Colour)
+	return layout(list.Items, shownColumns(list, v.query, v.flags), !v.flags.noHeaders).Lines(width, v.Colour)
 }
 
 // withSum returns list with one more item, the sum of the others.
