@@ -18,7 +18,7 @@ func (w *messageWriter) evidence(r *Outcome, sample *metric.Sample) []string {
 	w.addCompared(&lines, r)
 	layer := r.Reason.Layer()
 	if layer == metric.LayerNode || layer == metric.LayerScrape || r.Late {
-		w.addReads(&lines)
+		w.addReads(&lines, r)
 	}
 	if p := w.pod; p != nil && layer == metric.LayerLife {
 		if w.kind == metric.Pod && p.Node != "" {
@@ -68,9 +68,9 @@ func (w *messageWriter) addCompared(lines *evidenceLines, r *Outcome) {
 	}
 }
 
-// addReads adds when the node was last read.
-func (w *messageWriter) addReads(lines *evidenceLines) {
-	read := w.read
+// addReads adds when the node was last read, or last tried if r is about reads that fail.
+func (w *messageWriter) addReads(lines *evidenceLines, r *Outcome) {
+	read := w.readsBehind(r)
 	switch {
 	case read.unread != nil:
 		return

@@ -221,10 +221,10 @@ func (w *messageWriter) finding(r *Outcome, g metric.Group, sample *metric.Sampl
 // first read that failed, or after the last reading that had the number.
 func (w *messageWriter) began(r *Outcome) (since, until time.Time) {
 	var began time.Time
-	switch layer := r.Reason.Layer(); {
+	switch {
 	case r.Served || r.Late:
-	case layer == metric.LayerScrape, r.Reason == metric.NodeNotReady:
-		began = w.read.failing
+	case isOfReads(r.Reason):
+		began = w.readsBehind(r).failing
 	case r.Reason == metric.NotReported || r.Reason == metric.NoData:
 		began = w.read.byOurClock(instant(r.evidence.Other.Time))
 	case r.Reason == metric.Stale:
@@ -237,10 +237,16 @@ func (w *messageWriter) began(r *Outcome) (since, until time.Time) {
 }
 
 // beforeStart reports whether the trouble of r began before weir did, which first saw it at a time. A read
-// that fails has then never succeeded. A number that is stale so early was old when it was read.
+// that fails has then failed from the first one on. A number that is stale so early was measured before.
 func (w *messageWriter) beforeStart(r *Outcome, seen time.Time) bool {
-	fails := (r.Reason.Layer() == metric.LayerScrape || r.Reason == metric.NodeNotReady) && w.read.success.IsZero()
-	return !r.Served && !r.Late && (fails || r.Reason == metric.Stale) && w.read.inFirstReads(seen)
+	after, hold := seen.Sub(w.read.started), metric.LastKnownFor(w.read.every())
+	switch {
+	case w.read.started.IsZero() || after < 0 || r.Served || r.Late:
+		return false
+	case isOfReads(r.Reason):
+		return 2*after < hold && w.readsBehind(r).success.IsZero()
+	}
+	return r.Reason == metric.Stale && after < hold
 }
 
 // severity returns the severity of r. A temporary reason that lasts too long is broken.
@@ -331,7 +337,7 @@ func (w *messageWriter) advice(r *Outcome) string {
 		return ""
 	}
 	advice := w.reasonAdvice(r)
-	ofNode := r.Reason.Layer() == metric.LayerScrape || r.Reason == metric.NodeNotReady
+	ofNode := isOfReads(r.Reason)
 	if ofNode && w.facts != nil && len(w.facts.Lifecycle) > 0 {
 		advice = strings.TrimSpace(lifecycleText(w.facts) + " " + advice)
 	}

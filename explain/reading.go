@@ -144,10 +144,22 @@ func (r *reading) every() time.Duration {
 	return every
 }
 
-// inFirstReads reports whether weir saw something at a time so soon after its start that its first reads
-// of the node showed it: no number that it read itself was too old to serve by then.
-func (r *reading) inFirstReads(seen time.Time) bool {
-	return !r.started.IsZero() && !seen.Before(r.started) && 2*seen.Sub(r.started) < metric.LastKnownFor(r.every())
+// isOfReads reports whether a reason is that the node could not be read.
+func isOfReads(reason metric.Reason) bool {
+	return reason.Layer() == metric.LayerScrape || reason == metric.NodeNotReady
+}
+
+// readsBehind returns the reads that r is about: if one source of a node fails and another answers, those
+// that fail.
+func (w *messageWriter) readsBehind(r *Outcome) *reading {
+	if w.read.err != nil || !isOfReads(r.Reason) {
+		return w.read
+	}
+	failing := slices.DeleteFunc(slices.Clone(w.read.sources), func(s SourceState) bool { return s.Err == nil || s.Unread != nil })
+	if len(failing) == 0 {
+		return w.read
+	}
+	return (&Explainer{Now: w.now, Started: w.read.started}).newReading(failing)
 }
 
 // readingOf returns the reading of a node.

@@ -205,7 +205,7 @@ func writeRead(p *page, e *explain.Explanation, r *explain.Read) {
 	case r.Reason != "":
 		tint = humanize.Amber
 		d.add("%s", r.Reason)
-		d.add("last read %s", moment(r.LastRead, e.At))
+		d.add("last tried %s", moment(r.LastRead, e.At))
 		d.add("%s", cmp.Or(prefixed("last success ", moment(r.LastSuccess, e.At)), "never with success"))
 	default:
 		d.add("%s", cmp.Or(prefixed("last read ", moment(r.LastRead, e.At)), "not read yet"))
