@@ -16,8 +16,8 @@ import (
 
 // Verdicts returns a function that explains why a pod has no sample of the metric spec.Metrics[i], in
 // the words of package explain. It returns false if that is not known. Readers of an earlier time
-// know no reasons. All reasons are for the time of the first call. The function is safe for
-// concurrent use.
+// know no reasons. All reasons are for the time of the first call, which follows the decision: a pod
+// that is served by then has the reason Measured. The function is safe for concurrent use.
 func (r *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.PodVerdict, bool) {
 	now := sync.OnceValue(func() *explain.Explainer { return r.options.Explainer() })
 	return func(i int, pod string) (decisionreport.PodVerdict, bool) {
@@ -31,27 +31,36 @@ func (r *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAut
 		}
 		switch m := &spec.Metrics[i]; {
 		case m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil:
-			return findingVerdict(explainer.Why(p))
+			return findingVerdict(explainer.Why(p), m.Resource.Name)
 		case m.Type == autoscalingv2.ContainerResourceMetricSourceType && m.ContainerResource != nil:
-			if v, missing := findingVerdict(explainer.Why(p)); missing {
-				return v, true
+			if f := explainer.Why(p); !isUsed(&f) {
+				return findingVerdict(f, m.ContainerResource.Name)
 			}
 			return containerVerdict(explainer, p, m.ContainerResource)
 		case m.Type == autoscalingv2.PodsMetricSourceType && m.Pods != nil:
 			if v, missing := r.seriesVerdict(p.PodRef, m.Pods); missing {
 				return v, true
 			}
-			return metricVerdict(explainer, p, m.Pods.Metric.Name)
+			return r.metricVerdict(explainer, p, m.Pods)
 		}
 		return decisionreport.PodVerdict{}, false
 	}
 }
 
-// findingVerdict returns why an entity is not served; false if it is served. The autoscaler does
-// not use numbers that are Ambiguous.
-func findingVerdict(f explain.Finding) (decisionreport.PodVerdict, bool) {
-	if f.Served && f.Reason != metric.Ambiguous.String() {
-		return decisionreport.PodVerdict{}, false
+// servedSince is the verdict on a pod that is served at the time of the explanation.
+var servedSince = decisionreport.PodVerdict{
+	Reason: metric.Measured.String(), Message: "it had no number when the decision was made, and has one now; the next decision uses it",
+}
+
+// isUsed reports whether the autoscaler uses the number of a finding. It does not use one that is
+// Ambiguous.
+func isUsed(f *explain.Finding) bool { return f.Served && f.Reason != metric.Ambiguous.String() }
+
+// findingVerdict returns why an entity had no number of a resource. It returns false if the entity is
+// served, and weir serves no such resource.
+func findingVerdict(f explain.Finding, name corev1.ResourceName) (decisionreport.PodVerdict, bool) {
+	if isUsed(&f) {
+		return servedSince, name == corev1.ResourceCPU || name == corev1.ResourceMemory
 	}
 	return decisionreport.PodVerdict{Reason: f.Reason, Message: f.Message, Advice: f.Advice}, true
 }
@@ -71,7 +80,7 @@ func containerVerdict(fixture *explain.Explainer, p *cluster.Pod, m *autoscaling
 	}
 	for _, f := range e.Findings {
 		if f.Group == group.String() {
-			return findingVerdict(f)
+			return findingVerdict(f, m.Name)
 		}
 	}
 	return decisionreport.PodVerdict{}, false
@@ -98,20 +107,19 @@ func (r *Reader) seriesVerdict(pod metric.PodRef, m *autoscalingv2.PodsMetricSou
 	if !missing {
 		return decisionreport.PodVerdict{}, false
 	}
-	return findingVerdict(f)
+	return findingVerdict(f, "")
 }
 
-// metricVerdict returns why a pod has no value for a metric of the catalogue.
-func metricVerdict(fixture *explain.Explainer, p *cluster.Pod, name string) (decisionreport.PodVerdict, bool) {
-	id, ok := metric.ByName(name)
+// metricVerdict returns why a pod had no value for a metric of the catalogue. It returns false if the
+// pod is served, and the metric has a selector or nobody answers for it.
+func (r *Reader) metricVerdict(fixture *explain.Explainer, p *cluster.Pod, m *autoscalingv2.PodsMetricSource) (decisionreport.PodVerdict, bool) {
+	id, ok := metric.ByName(m.Metric.Name)
 	if !ok {
 		return decisionreport.PodVerdict{}, false
 	}
 	outcome := fixture.SurveyOf(id).Pod(p)
 	if outcome.Served {
-		return decisionreport.PodVerdict{}, false
+		return servedSince, m.Metric.Selector == nil && r.options.Custom != nil
 	}
-	reason := outcome.Reason.String()
-	message := outcome.Message()
-	return decisionreport.PodVerdict{Reason: reason, Message: message, Advice: fixture.Advice(p, &outcome)}, true
+	return decisionreport.PodVerdict{Reason: outcome.Reason.String(), Message: outcome.Message(), Advice: fixture.Advice(p, &outcome)}, true
 }

@@ -1,19 +1,80 @@
 package podmetrics_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/podmetrics"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
+
+var servedSince = decisionreport.PodVerdict{Reason: "Measured", Message: "it had no number when the decision was made, and has one now; the next decision uses it"}
+
+// TestServedSinceTheDecision explains a decision about a young pod after the pod got its numbers.
+func TestServedSinceTheDecision(t *testing.T) {
+	w := newFixture(t)
+	web := running("shop", "web", "n1", map[string]string{"app": "web"}, "app")
+	w.know(web)
+	read := func(rate bool) {
+		b := w.batch("n1")
+		s := measured(b, web, "app", time.Second, 15*time.Second, 1, 1)
+		if !rate {
+			s.Values.Delete(metric.CPUUsageRate)
+			s.Reasons[metric.CPU] = metric.FirstSample
+		}
+		w.write(b)
+	}
+	read(false)
+	reader := podmetrics.New(w.options())
+	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: 3, Metrics: []autoscalingv2.MetricSpec{of("cpu", ""), of("cpu", "app"), pod("cpu_usage_cores", nil)}}
+	for i := range spec.Metrics {
+		target := autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: resource.NewQuantity(1, resource.DecimalSI)}
+		switch m := &spec.Metrics[i]; {
+		case m.Resource != nil:
+			m.Resource.Target = target
+		case m.ContainerResource != nil:
+			m.ContainerResource.Target = target
+		default:
+			m.Pods.Target = target
+		}
+	}
+	pods, err := reader.Pods("shop", selector(t, "app=web"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := autoscaler.DefaultSettings()
+	in := &autoscaler.Input{
+		Now: w.now, Settings: &settings, Object: types.NamespacedName{Namespace: "shop", Name: "web"}, Spec: spec, Status: &autoscalingv2.HorizontalPodAutoscalerStatus{}, Pods: pods,
+		ReadMetric: reader.Readings(t.Context(), w.now, "shop", selector(t, "app=web"), spec, pods),
+	}
+	in.Scale.SpecReplicas, in.Scale.StatusReplicas, in.Scale.Selector = 1, 1, "app=web"
+	in.Overlapping = []types.NamespacedName{in.Object}
+	d := autoscaler.Decide(in)
+	read(true)
+	r := decisionreport.New(d, decisionreport.Context{Input: in, Kind: "HorizontalPodAutoscaler", Verdict: reader.Verdicts("shop", spec)})
+	if len(r.Missing) != len(spec.Metrics) || d.Err == nil {
+		t.Errorf("the decision has the error %v, and the explanation the causes %+v, want one of each of %d metrics", d.Err, r.Missing, len(spec.Metrics))
+	}
+	for _, c := range r.Missing {
+		if c.Severity != "none" || c.Reason != servedSince.Reason || c.Message != servedSince.Message || !slices.Equal(c.Pods, []string{"web"}) {
+			t.Errorf("of %s: got %+v, want that pod web is served since", c.Metric, c)
+		}
+	}
+	if want := "pod web: " + servedSince.Message; !strings.Contains(r.Summary, want) {
+		t.Errorf("got %q, want it to have %q", r.Summary, want)
+	}
+}
 
 // TestVerdicts checks the reason and the advice for each pod without a number.
 func TestVerdicts(t *testing.T) {
@@ -35,7 +96,7 @@ func TestVerdicts(t *testing.T) {
 	w.write(away)
 
 	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{
-		of("cpu", ""), of("cpu", "mesh"), of("memory", "nobody"), pod("memory_rss_bytes", nil), external("queue", nil),
+		of("cpu", ""), of("cpu", "mesh"), of("memory", "nobody"), pod("memory_rss_bytes", nil), external("queue", nil), of("ephemeral-storage", ""),
 	}}
 	l := podmetrics.New(w.options())
 	verdicts := l.Verdicts("shop", spec)
@@ -55,7 +116,8 @@ func TestVerdicts(t *testing.T) {
 	advice := func(r metric.Reason) string {
 		return strings.NewReplacer("NAMESPACE POD", "shop crash", "CONTAINER", "app", "NODE", "n2").Replace(explain.Advice(r))
 	}
-	f(0, "well")
+	f(0, "well", servedSince)
+	f(5, "well") // nobody serves it
 	f(0, "young", decisionreport.PodVerdict{Reason: "FirstSample", Message: "container app has no CPU: it was first seen too recently, and a rate needs two readings", Advice: explain.Advice(metric.FirstSample)})
 	f(0, "crash", decisionreport.PodVerdict{Reason: "ContainerNotStarted", Message: "container app is waiting to start: CrashLoopBackOff", Advice: advice(metric.ContainerNotStarted)})
 	timeout := decisionreport.PodVerdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: advice(metric.NodeTimeout) + " `weir explain node n2` shows more."}
