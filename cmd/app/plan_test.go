@@ -62,7 +62,7 @@ func TestArgumentsOfMetricsServer(t *testing.T) {
 		if got, want := selector(&got.Options), selector(&want.Options); got != want {
 			t.Errorf("%s: selector %q, want %q", says, got, want)
 		}
-		if diff := cmp.Diff(&informer.Options{}, p.Cluster); diff != "" {
+		if diff := cmp.Diff(&informer.Options{MaxNodes: informer.DefaultMaxNodes}, p.Cluster); diff != "" {
 			t.Errorf("%s: not the cluster weir runs in (-want +got):\n%s", says, diff)
 		}
 		if want := []string{"resource", "custom", "model"}; !slices.Equal(p.APIs, want) {
@@ -104,9 +104,9 @@ func TestChoiceOfCluster(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", says, diff)
 		}
 	}
-	f("in a pod, its own", true, &informer.Options{})
-	f("unless a kubeconfig names another", true, &informer.Options{Kubeconfig: "k"}, "--kubeconfig=k")
-	f("elsewhere the kubeconfig's", false, &informer.Options{Kubeconfig: "k"}, "--kubeconfig=k")
+	f("in a pod, its own", true, &informer.Options{MaxNodes: informer.DefaultMaxNodes})
+	f("unless a kubeconfig names another", true, &informer.Options{Kubeconfig: "k", MaxNodes: informer.DefaultMaxNodes}, "--kubeconfig=k")
+	f("elsewhere the kubeconfig's", false, &informer.Options{Kubeconfig: "k", MaxNodes: informer.DefaultMaxNodes}, "--kubeconfig=k")
 	f("none for a list", true, nil, "--source=kubelet:?targets=h:1", "--secure-port=0")
 	f("none for this machine", true, nil, "--source=host:", "--secure-port=0")
 }

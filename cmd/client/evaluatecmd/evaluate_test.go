@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/weir-metrics/weir/api/autoscaling"
 	"github.com/weir-metrics/weir/autoscaler"
@@ -59,11 +60,15 @@ func (village) Get(context.Context, string, autoscalingv2.CrossVersionObjectRefe
 	return autoscaler.Scale{SpecReplicas: 3, StatusReplicas: 3, Selector: "app=web"}, nil, nil
 }
 
+func (village) WorkloadID(_ context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (scaleclient.WorkloadID, error) {
+	return scaleclient.WorkloadID{Namespace: namespace, Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Name: ref.Name}, nil
+}
+
 // The transcripts are the input and output that a user sees, with a real server. "sh" runs weir,
 // and "kubectl" has the namespace of a kubeconfig. Text after a "<" is the standard input.
 func TestTranscripts(t *testing.T) {
 	now := func() time.Time { return noon }
-	h := autoscaling.NewHandler(autoscaling.Options{Now: now, Evaluator: &evaluate.Evaluator{PodMetrics: village{80}, Scales: village{}, Now: now,
+	h := autoscaling.NewHandler(autoscaling.Options{Now: now, WorkloadID: village{}.WorkloadID, Evaluator: &evaluate.Evaluator{PodMetrics: village{80}, Scales: village{}, Now: now,
 		PodMetricsAt: func(at time.Time) (evaluate.PodMetrics, error) {
 			if noon.Sub(at) > 15*time.Minute {
 				return nil, fmt.Errorf("memory reaches back to %s", noon.Add(-15*time.Minute).Format(time.RFC3339))
