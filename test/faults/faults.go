@@ -82,7 +82,7 @@ const leader = "Every LIST to the other replica is answered with all pods, no nu
 var Elsewhere = []struct{ Fault, Promise, Test string }{
 	{"of 5,000 nodes, a third hangs, refuses connections or answers late", "No number of another node is older than two intervals.", "`manager` TestHangingZoneDelaysNobodyElse; figures in [performance.md](performance.md)"},
 	{"a node sends 55 MB of made-up names in each round, or as much as is read", "Memory is bounded, and the other nodes keep their numbers.", "`test/situations` TestAFloodOfNames"},
-	{"65,000 Nodes are created that no machine has", "Memory is bounded; nodes that are ready are read.", "`cmd/app` TestMadeUpNodes, `cluster/informer` TestNodesAreLimited"},
+	{"65,000 Nodes are created that no machine has", "Memory is bounded; nodes that are ready are read.", "`cmd/app` TestMadeUpNodes"},
 	{"more nodes than fit into the memory for large answers answer without an end", "A node with a smaller answer is read at once.", "`sources/kubelet` TestHugeAnswersLeaveMemoryToOthers"},
 	{"a tenth of the pods is replaced each minute for a day, and nodes fail and vanish each hour (in accelerated time, without manager and watches)", "Heap, goroutines and open files do not grow; nothing of pods that are gone is kept.", "`test/situations` TestSoak"},
 	{"the same for 45 min in the whole program, at fifteen times the usual pace: each pod is replaced every minute, nodes hang, are down, vanish and answer with noise, and the API server goes away and comes back", "No wrong number. Live heap, resident memory, goroutines and open files do not grow.", "`test/faults` TestSoak"},
