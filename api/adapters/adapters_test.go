@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -134,18 +135,25 @@ func withTLS(t *testing.T, h http.Handler) (address, caFile string) {
 	return s.URL, caFile
 }
 
+// proxyTo returns a handler that passes requests on to a server.
+func proxyTo(t *testing.T, address string) http.Handler {
+	t.Helper()
+	to, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.Transport = transport
+	return proxy
+}
+
 // foreign starts an adapter that serves values, and returns its entry.
 func foreign(t *testing.T, name string, v values) (entry adapters.Adapter, direct string) {
 	t.Helper()
 	direct = serve(t, v)
-	to, err := url.Parse(direct)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
-	proxy.Transport = transport
+	proxy := proxyTo(t, direct)
 	entry = adapters.Adapter{Name: name, Timeout: 10 * time.Second, Custom: []string{"*"}, External: []string{"*"}}
 	entry.URL, entry.CAFile = withTLS(t, proxy)
 	return entry, direct
@@ -222,15 +230,7 @@ func TestRouting(t *testing.T) {
 // them, and stay while it is away.
 func TestLists(t *testing.T) {
 	away := false
-	_, direct := foreign(t, "queues", values{"queue_depth": 1, "other": 2})
-	to, err := url.Parse(direct)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
-	proxy.Transport = transport
+	proxy := proxyTo(t, serve(t, values{"queue_depth": 1, "other": 2}))
 	entry := adapters.Adapter{Name: "queues", Timeout: 10 * time.Second, Custom: []string{"queue_*"}, External: []string{"queue_*", "own"}}
 	entry.URL, entry.CAFile = withTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if away {
@@ -313,6 +313,23 @@ func TestBadAdapters(t *testing.T) {
 	}
 }
 
+// TestPathSegments asks for names that would lead to another path of the adapter, such as that of
+// another namespace.
+func TestPathSegments(t *testing.T) {
+	entry, _ := foreign(t, "queues", values{"queue_depth": 1})
+	r, _ := route(t, nil, entry)
+	services := schema.GroupResource{Resource: "services"}
+	for _, object := range []types.NamespacedName{{Namespace: "..", Name: "web"}, {Namespace: "shop", Name: ".."}, {Namespace: "shop", Name: "."}, {Namespace: "shop"}} {
+		_, err := r.GetMetricByName(t.Context(), object, provider.CustomMetricInfo{GroupResource: services, Metric: "queue_depth"}, labels.Everything())
+		if !apierrors.IsBadRequest(err) {
+			t.Errorf("object %q: got %v, want a bad request", object, err)
+		}
+	}
+	if _, err := r.GetExternalMetric(t.Context(), "shop", labels.Everything(), provider.ExternalMetricInfo{Metric: ".."}); !apierrors.IsBadRequest(err) {
+		t.Errorf("external metric ..: got %v, want a bad request", err)
+	}
+}
+
 // customList is an answer with one value of a namespace each.
 func customList(namespaces ...string) string {
 	var items []string
@@ -392,6 +409,19 @@ func TestFile(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %s", test.content, err, test.want)
 		}
+	}
+}
+
+// TestRelativeFile names a file by its absolute path, beside a file of adapters with a relative path.
+func TestRelativeFile(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	content := fmt.Sprintf("adapters:\n- {name: keda, url: 'https://keda', external: [x], caFile: %s}\n", filepath.Join(folder, "ca.crt"))
+	if err := os.WriteFile("adapters.yaml", []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := adapters.ReadFile("adapters.yaml", nil); err != nil {
+		t.Errorf("got %v, want no error", err)
 	}
 }
 

@@ -59,7 +59,7 @@ func (c *client) get(ctx context.Context, group schema.GroupVersion, query url.V
 	internal := schema.GroupVersion{Group: group.Group, Version: runtime.APIVersionInternal}
 	object, err := runtime.Decode(apiserver.Codecs.UniversalDecoder(internal), body)
 	if err != nil {
-		return nil, c.lie("its answer cannot be read: %s", humanize.Excerpt(err.Error(), maxMessage))
+		return nil, c.unusable("its answer cannot be read: %s", humanize.Excerpt(err.Error(), maxMessage))
 	}
 	return object, nil
 }
@@ -86,8 +86,11 @@ func (c *client) fetch(ctx context.Context, query url.Values, path ...string) (b
 	if err != nil {
 		return nil, fmt.Errorf("adapter %s: %w", c.Name, err)
 	}
-	for i := range path {
-		path[i] = url.PathEscape(path[i])
+	for i, segment := range path {
+		if segment == "" || segment == "." || segment == ".." { // JoinPath would ask for another path
+			return nil, metricsgroup.BadRequest("adapter %s: %q cannot be a part of a path", c.Name, segment)
+		}
+		path[i] = url.PathEscape(segment)
 	}
 	u = u.JoinPath(path...)
 	u.RawQuery = query.Encode()
@@ -106,7 +109,7 @@ func (c *client) fetch(ctx context.Context, query url.Values, path ...string) (b
 	case err != nil:
 		return nil, c.unanswered(err)
 	case len(body) > maxAnswer:
-		return nil, c.lie("its answer has more than %d bytes", maxAnswer)
+		return nil, c.unusable("its answer has more than %d bytes", maxAnswer)
 	case response.StatusCode != http.StatusOK:
 		return nil, c.refusal(response, body)
 	}
@@ -134,11 +137,11 @@ func (c *client) refusal(response *http.Response, body []byte) error {
 	text := humanize.Excerpt(humanize.Printable(status.Message), maxMessage)
 	switch code := response.StatusCode; {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return c.lie("it answered %d to the account whose token bearerTokenFile has: %s", code, text)
+		return c.unusable("it answered %d to the account whose token bearerTokenFile has: %s", code, text)
 	case code/100 == 3:
-		return c.lie("it redirects to %s: put that address in url", humanize.Excerpt(humanize.URL(response.Header.Get("Location")), maxMessage))
+		return c.unusable("it redirects to %s: put that address in url", humanize.Excerpt(humanize.URL(response.Header.Get("Location")), maxMessage))
 	case code < 400:
-		return c.lie("it answered %d", code)
+		return c.unusable("it answered %d", code)
 	default:
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: int32(code), Reason: status.Reason, Message: fmt.Sprintf("adapter %s: %s", c.Name, text),
@@ -146,7 +149,7 @@ func (c *client) refusal(response *http.Response, body []byte) error {
 	}
 }
 
-// lie returns the error for an answer that cannot be used.
-func (c *client) lie(format string, args ...any) error {
+// unusable returns the error for an answer that cannot be used.
+func (c *client) unusable(format string, args ...any) error {
 	return metricsgroup.Error(http.StatusBadGateway, metav1.StatusReasonInternalError, "adapter %s: %s", c.Name, fmt.Sprintf(format, args...))
 }

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/weir-metrics/weir/api/metricsgroup"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
@@ -142,8 +143,8 @@ func (a *Adapter) validate() error {
 	return nil
 }
 
-// resolveFile makes a named file relative to the folder of the file of adapters absolute. It returns
-// an error if the entry may not name it.
+// resolveFile resolves a named file in the folder of the file of adapters. It returns an error if the
+// entry may not name it.
 func resolveFile(named *string, folder string, mayName []string) error {
 	if *named == "" || slices.Contains(mayName, *named) {
 		return nil
@@ -152,7 +153,10 @@ func resolveFile(named *string, folder string, mayName []string) error {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(folder, file)
 	}
-	if relative, err := filepath.Rel(folder, file); err != nil || !filepath.IsLocal(relative) {
+	switch allowed, err := metricsgroup.IsWithin(file, folder); {
+	case err != nil:
+		return fmt.Errorf("find %s: %w", *named, err)
+	case !allowed:
 		return fmt.Errorf("it names %s, which is outside the folder %s: move it there, or give --adapters-file=%[1]s too", *named, folder)
 	}
 	*named = file

@@ -74,13 +74,9 @@ func (a *adapter) readList(ctx context.Context, log *zap.Logger) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	text := ""
+	text, up := "", 1.0
 	if err != nil {
-		text = err.Error()
-	}
-	up := 1.0
-	if text != "" {
-		up = 0
+		text, up = err.Error(), 0
 	}
 	a.up.WithLabelValues(a.Name).Set(up)
 	if text != a.failed {
@@ -141,10 +137,10 @@ func (a *adapter) resources(ctx context.Context, group schema.GroupVersion) ([]m
 	}
 	var list metav1.APIResourceList
 	if err := json.Unmarshal(body, &list); err != nil || list.Kind != "APIResourceList" {
-		return nil, a.lie("GET /apis/%s returns no list of metrics", group)
+		return nil, a.unusable("GET /apis/%s returns no list of metrics", group)
 	}
 	if len(list.APIResources) > maxItems {
-		return nil, a.lie("it lists %d metrics, and at most %d are read", len(list.APIResources), maxItems)
+		return nil, a.unusable("it lists %d metrics, and at most %d are read", len(list.APIResources), maxItems)
 	}
 	return slices.DeleteFunc(list.APIResources, func(r metav1.APIResource) bool { return !isMetricName(r.Name) }), nil
 }

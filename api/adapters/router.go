@@ -40,7 +40,7 @@ type Router struct {
 type Options struct {
 	// Adapters are in the order in which they are asked. Required.
 	Adapters []Adapter
-	// Custom and External answer what no adapter takes. They may be nil.
+	// Custom and External answer what no adapter takes. External may be nil.
 	Custom   provider.CustomMetricsProvider
 	External provider.ExternalMetricsProvider
 	// Logger gets a line when an adapter's list of metrics can no longer be read, and when it can again.
@@ -120,25 +120,6 @@ func requires(selector labels.Selector, label string) bool {
 	return false
 }
 
-// ForCustom returns the name of the adapter that answers a request for a custom metric; empty for
-// weir itself.
-func (r *Router) ForCustom(namespace, metric string, selector labels.Selector) string {
-	return nameOf(r.route(customPatterns, namespace, metric, selector))
-}
-
-// ForExternal returns the name of the adapter that answers a request for an external metric; empty for
-// weir itself.
-func (r *Router) ForExternal(namespace, metric string, selector labels.Selector) string {
-	return nameOf(r.route(externalPatterns, namespace, metric, selector))
-}
-
-func nameOf(a *adapter) string {
-	if a == nil {
-		return ""
-	}
-	return a.Name
-}
-
 func customPatterns(a *adapter) []string   { return a.Custom }
 func externalPatterns(a *adapter) []string { return a.External }
 
@@ -168,9 +149,9 @@ func (r *Router) GetExternalMetric(ctx context.Context, namespace string, select
 	list, ok := object.(*external_metrics.ExternalMetricValueList)
 	switch {
 	case !ok:
-		return nil, a.lie("it answered with %T instead of a list of values", object)
+		return nil, a.unusable("it answered with %T instead of a list of values", object)
 	case len(list.Items) > maxItems:
-		return nil, a.lie("it answered with %d values, and at most %d are taken", len(list.Items), maxItems)
+		return nil, a.unusable("it answered with %d values, and at most %d are taken", len(list.Items), maxItems)
 	}
 	return list, nil
 }
@@ -187,9 +168,6 @@ func selectorQuery(key string, selector labels.Selector) url.Values {
 func (r *Router) GetMetricByName(ctx context.Context, object types.NamespacedName, info provider.CustomMetricInfo, metricSelector labels.Selector) (*custom_metrics.MetricValue, error) {
 	a := r.route(customPatterns, object.Namespace, info.Metric, metricSelector)
 	if a == nil {
-		if r.options.Custom == nil {
-			return nil, noCustomMetric(info)
-		}
 		return r.options.Custom.GetMetricByName(ctx, object, info, metricSelector)
 	}
 	list, err := a.customMetric(ctx, object, info, selectorQuery("metricLabelSelector", metricSelector))
@@ -197,7 +175,7 @@ func (r *Router) GetMetricByName(ctx context.Context, object types.NamespacedNam
 		return nil, err
 	}
 	if len(list.Items) != 1 {
-		return nil, a.lie("it answered with %d values of one object", len(list.Items))
+		return nil, a.unusable("it answered with %d values of one object", len(list.Items))
 	}
 	return &list.Items[0], nil
 }
@@ -206,9 +184,6 @@ func (r *Router) GetMetricByName(ctx context.Context, object types.NamespacedNam
 func (r *Router) GetMetricBySelector(ctx context.Context, namespace string, selector labels.Selector, info provider.CustomMetricInfo, metricSelector labels.Selector) (*custom_metrics.MetricValueList, error) {
 	a := r.route(customPatterns, namespace, info.Metric, metricSelector)
 	if a == nil {
-		if r.options.Custom == nil {
-			return nil, noCustomMetric(info)
-		}
 		return r.options.Custom.GetMetricBySelector(ctx, namespace, selector, info, metricSelector)
 	}
 	query := selectorQuery("metricLabelSelector", metricSelector)
@@ -216,10 +191,6 @@ func (r *Router) GetMetricBySelector(ctx context.Context, namespace string, sele
 		query[key] = values
 	}
 	return a.customMetric(ctx, types.NamespacedName{Namespace: namespace, Name: "*"}, info, query)
-}
-
-func noCustomMetric(info provider.CustomMetricInfo) error {
-	return metricsgroup.NotFound("there is no custom metric %s of %s: no adapter takes it", info.Metric, info.GroupResource)
 }
 
 // customMetric asks for the values of an object, or of several if the name is "*".
@@ -238,13 +209,13 @@ func (a *adapter) customMetric(ctx context.Context, object types.NamespacedName,
 	list, ok := answer.(*custom_metrics.MetricValueList)
 	switch {
 	case !ok:
-		return nil, a.lie("it answered with %T instead of a list of values", answer)
+		return nil, a.unusable("it answered with %T instead of a list of values", answer)
 	case len(list.Items) > maxItems:
-		return nil, a.lie("it answered with %d values, and at most %d are taken", len(list.Items), maxItems)
+		return nil, a.unusable("it answered with %d values, and at most %d are taken", len(list.Items), maxItems)
 	}
 	for i := range list.Items {
 		if described := &list.Items[i].DescribedObject; object.Namespace != "" && described.Namespace != object.Namespace {
-			return nil, a.lie("it answered with %s of namespace %q", described.Name, described.Namespace)
+			return nil, a.unusable("it answered with %s of namespace %q", described.Name, described.Namespace)
 		}
 	}
 	return list, nil
@@ -252,13 +223,11 @@ func (a *adapter) customMetric(ctx context.Context, object types.NamespacedName,
 
 // ListAllMetrics returns weir's own custom metrics and those that adapters listed last.
 func (r *Router) ListAllMetrics() (all []provider.CustomMetricInfo) {
-	if r.options.Custom != nil {
-		all = r.options.Custom.ListAllMetrics()
-	}
+	all = r.options.Custom.ListAllMetrics()
 	for _, a := range r.adapters {
 		all = append(all, a.list().custom...)
 	}
-	return withoutRepeated(all)
+	return metricsgroup.WithoutRepeated(all)
 }
 
 // ListAllExternalMetrics returns weir's own external metrics and those that adapters listed last.
@@ -269,20 +238,7 @@ func (r *Router) ListAllExternalMetrics() (all []provider.ExternalMetricInfo) {
 	for _, a := range r.adapters {
 		all = append(all, a.list().external...)
 	}
-	return withoutRepeated(all)
-}
-
-// withoutRepeated returns all without those that are equal to an earlier one.
-func withoutRepeated[T comparable](all []T) []T {
-	seen := make(map[T]bool, len(all))
-	kept := make([]T, 0, len(all))
-	for _, one := range all {
-		if !seen[one] {
-			seen[one] = true
-			kept = append(kept, one)
-		}
-	}
-	return kept
+	return metricsgroup.WithoutRepeated(all)
 }
 
 var (
@@ -321,7 +277,7 @@ func (r *Router) WhyNoSeries(ctx context.Context, pod metric.PodRef, name string
 	own, ok := r.options.Custom.(interface {
 		WhyNoSeries(context.Context, metric.PodRef, string, labels.Selector) (explain.Finding, bool)
 	})
-	if !ok || r.ForCustom(string(pod.Namespace), name, selector) != "" {
+	if !ok || r.route(customPatterns, string(pod.Namespace), name, selector) != nil {
 		return explain.Finding{}, false
 	}
 	return own.WhyNoSeries(ctx, pod, name, selector)

@@ -79,20 +79,10 @@ func (p *Provider) OnListChange(do func()) {
 // ListAllMetrics returns every pair of resource and metric: first those of the catalogue, in its order
 // (pods, nodes, namespaces), then those that only rules define.
 func (p *Provider) ListAllMetrics() []provider.CustomMetricInfo {
-	all := slices.Clone(p.all)
 	if p.options.Rules == nil {
-		return all
+		return slices.Clone(p.all)
 	}
-	known := map[provider.CustomMetricInfo]bool{}
-	for _, info := range all {
-		known[info] = true
-	}
-	for _, info := range p.options.Rules.ListObjectMetrics() {
-		if !known[info] {
-			all = append(all, info)
-		}
-	}
-	return all
+	return metricsgroup.WithoutRepeated(slices.Concat(p.all, p.options.Rules.ListObjectMetrics()))
 }
 
 // GetMetricByName returns the metric of one object. If the sum of a namespace lacks pods, the

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
+	"github.com/weir-metrics/weir/api/metricsgroup"
 	"github.com/weir-metrics/weir/internal/history"
 )
 
@@ -165,15 +166,14 @@ func (o *Options) mayName(key, path string) error {
 	if path == "" || slices.Contains(o.MayName, path) {
 		return nil
 	}
-	file, err := filepath.Abs(path)
-	if err != nil {
-		return fmt.Errorf("find %s: %w", key, err)
-	}
 	folder, err := filepath.Abs(filepath.Dir(o.File))
 	if err != nil {
 		return fmt.Errorf("find the rules' folder: %w", err)
 	}
-	if relative, err := filepath.Rel(folder, file); err != nil || !filepath.IsLocal(relative) {
+	switch allowed, err := metricsgroup.IsWithin(path, folder); {
+	case err != nil:
+		return fmt.Errorf("find %s: %w", key, err)
+	case !allowed:
 		return fmt.Errorf("the rules name %s %s, which is outside their folder %s: move it there, or give --external-rules-file=%[2]s too", key, path, folder)
 	}
 	return nil

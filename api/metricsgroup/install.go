@@ -1,5 +1,6 @@
 // Package metricsgroup is the common part of custom.metrics.k8s.io and external.metrics.k8s.io: the
-// installation of their protocol library on a server, errors with a status, and warnings.
+// installation of their protocol library on a server, errors with a status, warnings, and which files
+// their configuration may name.
 package metricsgroup
 
 import (
@@ -77,4 +78,17 @@ func Install(s *genericserver.GenericAPIServer, name string, metrics any, api in
 		changing.OnListChange(func() { _ = announce() }) // it fails only for subresources of subresources
 	}
 	return announce()
+}
+
+// WithoutRepeated returns all without those that are equal to an earlier one.
+func WithoutRepeated[T comparable](all []T) []T {
+	seen := make(map[T]bool, len(all))
+	kept := make([]T, 0, len(all))
+	for _, one := range all {
+		if !seen[one] {
+			seen[one] = true
+			kept = append(kept, one)
+		}
+	}
+	return kept
 }
