@@ -251,7 +251,7 @@ func TestEvaluate(t *testing.T) {
 	}
 	for _, kind := range []string{"HorizontalPodAutoscaler", "Autoscaler"} {
 		file := write("web", kind, following("web", 5, onCPU(50)))
-		// Of four replicas, one uses 24m and three do not exist.
+		// Of four replicas, one uses 35m and three do not exist.
 		for _, replicas := range []int32{few, 4} {
 			eventually(t, fmt.Sprintf("%s of a file would scale %d replicas", kind, replicas), 90*time.Second, func() error {
 				args := []string{"autoscaler", "evaluate", "-f", file, "-n", namespace}

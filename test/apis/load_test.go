@@ -17,13 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The load of these tests: a pod requests 20m and the target is half of that. A
-// pod that uses 24m is at 120%, which needs 2.4 replicas. With three replicas
-// the mean is 40%, which needs 2.4 again, so the small usage of the others at
-// their start changes nothing.
+// The load of these tests: a pod requests 30m and the target is half of that. A
+// pod that uses 35m is at 117%, which needs 2.3 replicas. With three replicas
+// the mean is 39%, which needs 2.3 again. A fourth replica needs more than
+// 49.5m, so the pods have 14m for what they use besides their load: 1.5m each,
+// and more on a machine whose processors are shared.
 const (
-	requested = "20m"
-	busy      = 24
+	requested = "30m"
+	busy      = 35
 	idle      = 0
 	many, few = 3, 1
 )
