@@ -35,12 +35,15 @@ func charts() []combination {
 		return combination{"chart: " + name, dir, componentPaths(components...), append([]string{"--namespace=weir-system"}, args...)}
 	}
 	rules := "--set-file=externalMetrics.rules=" + filepath.Join(root, "components", "external-metrics", "rules.yaml")
+	adapters := "--set-file=adapters.list=" + filepath.Join(root, "components", "adapters", "adapters.yaml")
 	file := func(name string) string { return "--values=" + filepath.Join(metricsServerValues, name) }
 	return []combination{
 		c("default values", "base", nil),
 		c("two replicas", "overlays/ha", nil, "--set=replicas=2"),
 		c("agents", "overlays/agents", nil, "--set=agent.enabled=true"),
 		c("full", "overlays/full", nil, "--set=replicas=2,customMetrics.enabled=true,externalMetrics.enabled=true", rules),
+		c("adapters", "base", []string{"custom-metrics", "external-metrics-api", "adapters"}, "--set=adapters.enabled=true,customMetrics.enabled=true,externalMetrics.enabled=true", adapters),
+		c("adapters beside rules", "base", []string{"external-metrics", "adapters"}, "--set=adapters.enabled=true,externalMetrics.enabled=true", rules, adapters),
 		c("pinned", "overlays/pinned", nil, "--set=replicas=2,image.repository=registry.invalid/weir,image.digest=sha256:"+strings.Repeat("0", 64)),
 		c("kubelets' certificates", "base", []string{"agent", "insecure-kubelets"}, "--set=agent.enabled=true,args={--kubelet-insecure-tls}"),
 		c("cert-manager", "base", []string{"serving-cert"}, "--set=tls.type=cert-manager"),
@@ -134,7 +137,8 @@ func helmRelease(t *testing.T, name string, args ...string) []object {
 	return list
 }
 
-// withoutHelmsLabels removes the labels that Helm's charts have, also from selectors.
+// withoutHelmsLabels removes the labels that Helm's charts have, also from selectors, and the checksums of
+// files that a new pod must read.
 func withoutHelmsLabels(objects []object) []object {
 	var remove func(v any)
 	remove = func(v any) {
@@ -142,6 +146,9 @@ func withoutHelmsLabels(objects []object) []object {
 		case map[string]any:
 			for _, label := range []string{"helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by"} {
 				delete(v, label)
+			}
+			if annotations, ok := v["annotations"].(map[string]any); ok && len(annotations) == 1 && annotations["checksum/adapters"] != nil {
+				delete(v, "annotations")
 			}
 			for _, child := range v {
 				remove(child)
@@ -238,6 +245,8 @@ func TestChartRefusesMistakes(t *testing.T) {
 	f("image.digest=latest", "digest")
 	f("externalMetrics.enabled=true", "externalMetrics.rules")
 	f("serviceAccount.create=false", "serviceAccount.name")
+	f("adapters.enabled=true,externalMetrics.enabled=true", "adapters.list")
+	f("adapters.enabled=true,adapters.list[0].name=keda", "customMetrics.enabled")
 }
 
 // TestChartTakesOverMetricsServer upgrades a release of metrics-server's chart, with its own
@@ -549,6 +558,15 @@ func TestChartValues(t *testing.T) {
 			return profile != nil && profile.Type == corev1.AppArmorProfileTypeUnconfined
 		})
 	}
+	f("adapters.enabled=true,externalMetrics.enabled=true,adapters.list[0].name=keda,adapters.list[0].url=https://keda:443,adapters.files.keda\\.crt=PEM,podAnnotations.a=b", func(t *testing.T, s set, d *appsv1.Deployment, _ corev1.Container) bool {
+		annotations := d.Spec.Template.Annotations
+		for _, o := range s.typed {
+			if m, ok := o.(*corev1.ConfigMap); ok && m.Name == "weir-adapters" {
+				return m.Data["adapters.yaml"] == "adapters:\n- name: keda\n  url: https://keda:443" && m.Data["keda.crt"] == "PEM" && annotations["checksum/adapters"] != "" && annotations["a"] == "b"
+			}
+		}
+		return false
+	})
 	f("tls.type=existingSecret,tls.existingSecret.name=mine", func(_ *testing.T, _ set, d *appsv1.Deployment, _ corev1.Container) bool {
 		return slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Secret != nil && v.Secret.SecretName == "mine" })
 	})

@@ -68,6 +68,7 @@ func combinations() []combination {
 		{"hpa-events", base, c("hpa-events"), nil},
 		{"autoscaler", base, c("autoscaler"), nil},
 		{"dashboards", base, c("dashboards"), nil},
+		{"adapters", base, c("custom-metrics", "external-metrics-api", "adapters"), nil},
 		{"agent", base, c("agent"), nil},
 		{"network-policy", base, c("network-policy", "agent"), nil},
 		{"agent-evict", base, c("agent", "agent-evict"), nil},
@@ -75,8 +76,8 @@ func combinations() []combination {
 		{"agent-kill-at-once", base, c("agent", "agent-kill", "agent-kill-at-once"), nil},
 		{"agent-request", base, c("agent", "agent-request"), nil},
 		{"agent-no-host-pid", base, c("agent", "agent-no-host-pid", "agent-pressure"), nil},
-		{"everything", base, c("agent", "agent-evict", "agent-conditions", "autoscaler", "custom-metrics", "external-metrics", "ha", "events", "hpa-events", "insecure-kubelets", "serving-cert"), nil},
-		{"everything, in another order", base, c("ha", "agent", "agent-conditions", "insecure-kubelets", "agent-kill", "autoscaler", "hpa-events", "events", "external-metrics", "custom-metrics", "serving-cert"), nil},
+		{"everything", base, c("agent", "agent-evict", "agent-conditions", "autoscaler", "custom-metrics", "external-metrics", "adapters", "ha", "events", "hpa-events", "insecure-kubelets", "serving-cert"), nil},
+		{"everything, in another order", base, c("ha", "agent", "agent-conditions", "insecure-kubelets", "agent-kill", "autoscaler", "hpa-events", "events", "adapters", "external-metrics", "custom-metrics", "serving-cert"), nil},
 	}
 	if *withHelm {
 		all = append(all, charts()...)
@@ -381,15 +382,31 @@ func TestNetworkPolicy(t *testing.T) {
 	}
 }
 
-// checkVolumes checks that every mounted volume exists. The operator creates the Secret of the
-// serving certificate.
+// checkVolumes checks that every mounted volume exists, with what is in it. The operator creates the
+// Secret of the serving certificate.
 func checkVolumes(t *testing.T, s set, pod corev1.PodSpec) {
 	t.Helper()
 	there := map[string]bool{}
+	check := func(volume, kind, name string) {
+		t.Helper()
+		if !slices.ContainsFunc(s.objects, func(o object) bool { return o.kind() == kind && o.name() == name }) {
+			t.Errorf("volume %s is of %s %s, which is not there", volume, kind, name)
+		}
+	}
 	for _, v := range pod.Volumes {
 		there[v.Name] = true
-		if v.ConfigMap != nil && !slices.ContainsFunc(s.objects, func(o object) bool { return o.kind() == "ConfigMap" && o.name() == v.ConfigMap.Name }) {
-			t.Errorf("volume %s is of ConfigMap %s, which is not there", v.Name, v.ConfigMap.Name)
+		if v.ConfigMap != nil {
+			check(v.Name, "ConfigMap", v.ConfigMap.Name)
+		}
+		if v.Projected != nil {
+			for _, source := range v.Projected.Sources {
+				if source.ConfigMap != nil {
+					check(v.Name, "ConfigMap", source.ConfigMap.Name)
+				}
+				if source.Secret != nil {
+					check(v.Name, "Secret", source.Secret.Name)
+				}
+			}
 		}
 		if v.Secret != nil && v.Secret.SecretName != "weir-serving-cert" && v.Secret.SecretName != "metrics-server-existing" {
 			t.Errorf("volume %s is of Secret %s", v.Name, v.Secret.SecretName)

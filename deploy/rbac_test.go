@@ -44,6 +44,8 @@ func TestRights(t *testing.T) {
 		"weir:shared-reads: get of /shared/reads",
 		"weir:custom-metrics-reader: get list of * in custom.metrics.k8s.io",
 		"weir:external-metrics-reader: get list of * in external.metrics.k8s.io",
+		"weir:adapter-reader: get list of * in custom.metrics.k8s.io",
+		"weir:adapter-reader: get list of * in external.metrics.k8s.io",
 		"weir:events: list watch of events",
 		"weir:hpa-events: list watch of horizontalpodautoscalers in autoscaling",
 		"weir:hpa-events: get of */scale in *",
@@ -265,6 +267,9 @@ func TestTokensThatNodesSee(t *testing.T) {
 		if rights := rolesOf["weir-kubelet-reader"]; !slices.Equal(rights, []string{"weir:kubelet-reader"}) {
 			t.Errorf("the account that kubelets see has %v, want only weir:kubelet-reader", rights)
 		}
+		if rights := rolesOf["weir-adapter-reader"]; len(rights) > 0 && !slices.Equal(rights, []string{"weir:adapter-reader"}) {
+			t.Errorf("the account that other adapters see has %v, want only weir:adapter-reader", rights)
+		}
 	})
 }
 
@@ -294,8 +299,8 @@ func TestBindings(t *testing.T) {
 			if strings.HasPrefix(binding, "weir:agent") && binding != "weir:agents-reader" {
 				want = rbacv1.Subject{Kind: "ServiceAccount", Namespace: "weir-agents", Name: "weir-agent"}
 			}
-			if binding == "weir:kubelet-reader" {
-				want.Name = "weir-kubelet-reader"
+			if account, ok := strings.CutSuffix(binding, "-reader"); ok && (account == "weir:kubelet" || account == "weir:adapter") {
+				want.Name = strings.ReplaceAll(binding, ":", "-")
 			}
 			if len(subjects) != 1 || subjects[0] != want || !accounts[want.Namespace+"/"+want.Name] {
 				t.Errorf("%s is for %v, want %v", binding, subjects, want)

@@ -413,8 +413,8 @@ func (a *apiFlags) compile() ([]string, error) {
 	switch {
 	case served && a.rules == "" && a.adapters == "":
 		return nil, cli.Usage(errors.New("--apis names external, and nothing defines its metrics: give --external-rules=FILE or --adapters=FILE too"))
-	case !served && a.rules != "" && !slices.Contains(chosen, custom):
-		return nil, cli.Usage(errors.New("--external-rules is for the APIs custom and external, which --apis leaves out: add one or drop the rules"))
+	case !served && a.rules+a.adapters != "" && !slices.Contains(chosen, custom):
+		return nil, cli.Usage(errors.New("--external-rules and --adapters are for the APIs custom and external, which --apis leaves out: add one or drop the flag"))
 	}
 	return chosen, nil
 }

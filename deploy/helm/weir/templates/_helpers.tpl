@@ -123,7 +123,9 @@ applied.
 {{- if $v.events.enabled }}{{ $list = append $list "events" }}{{ end }}
 {{- if $v.hpaEvents.enabled }}{{ $list = append $list "hpa-events" }}{{ end }}
 {{- if $v.customMetrics.enabled }}{{ $list = append $list "custom-metrics" }}{{ end }}
-{{- if $v.externalMetrics.enabled }}{{ $list = append $list "external-metrics" }}{{ end }}
+{{- if $v.externalMetrics.enabled }}{{ $list = append $list "external-metrics-api" }}{{ end }}
+{{- if and $v.externalMetrics.enabled $v.externalMetrics.rules }}{{ $list = append $list "external-metrics" }}{{ end }}
+{{- if $v.adapters.enabled }}{{ $list = append $list "adapters" }}{{ end }}
 {{- if $v.shareReads }}{{ $list = append $list "shared-reads" }}{{ end }}
 {{- if not (include "weir.selfSigned" .) }}{{ $list = append $list "serving-cert" }}{{ end }}
 {{- if gt (int $v.replicas) 1 }}{{ $list = append $list "ha" }}{{ end }}
