@@ -59,4 +59,6 @@ type Explainer struct {
 	Autoscalers func(*cluster.Pod) []string
 	// Receivers are those that accept nothing of what weir sends.
 	Receivers []Receiver
+	// Adapters are those that do not answer.
+	Adapters []Adapter
 }

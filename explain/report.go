@@ -57,7 +57,7 @@ func (ex *Explainer) Missing() MissingReport {
 	}
 	r.leftOut(ex.Facts.LeftOutNodes())
 	report := r.report("the cluster")
-	report.Receivers = ex.Receivers
+	report.Receivers, report.Adapters = ex.Receivers, ex.Adapters
 	return report
 }
 

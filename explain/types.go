@@ -164,6 +164,8 @@ type MissingReport struct {
 	NodesAtRisk int    `json:"nodesAtRisk,omitempty"`
 	// Receivers are those that accept nothing of what weir sends. Only for a cluster.
 	Receivers []Receiver `json:"receivers,omitempty"`
+	// Adapters are those that weir passes metrics on for, and that do not answer. Only for a cluster.
+	Adapters []Adapter `json:"adapters,omitempty"`
 }
 
 // Receiver is the receiver of a sink, and why it accepts nothing.
@@ -180,6 +182,18 @@ const ReceiverAdvice = "Check the URL and the credentials of this --sink, and re
 // 11:52:48 UTC (12s ago): the receiver answers 401 Unauthorized".
 func (r *Receiver) Text(at time.Time) string {
 	return fmt.Sprintf("%s has accepted nothing since %s (%s): %s", r.Name, humanize.Clock(r.Since, at), humanize.Ago(r.Since, at), r.Message)
+}
+
+// Adapter is another adapter of custom and external metrics, and why its list of metrics cannot be read.
+type Adapter Receiver
+
+// AdapterAdvice describes what to do about an Adapter.
+const AdapterAdvice = "Look at its pods, and at url, caFile and bearerTokenFile of its entry in the file of --adapters (docs/adapters.md). HPAs of its metrics keep their replicas until it answers."
+
+// Text describes the adapter at a time: "adapter keda did not answer within 5s (since 11:52:48 UTC, 12s
+// ago)".
+func (a *Adapter) Text(at time.Time) string {
+	return fmt.Sprintf("%s (since %s, %s)", a.Message, humanize.Clock(a.Since, at), humanize.Ago(a.Since, at))
 }
 
 // Tally counts the entities that should have CPU and memory, and those that have them.

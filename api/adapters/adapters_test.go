@@ -226,6 +226,27 @@ func TestRouting(t *testing.T) {
 	}
 }
 
+// TestAnsweredBy asks who answers, which an explanation of an HPA shows.
+func TestAnsweredBy(t *testing.T) {
+	r, _ := route(t, values{"own": 5}, adapters.Adapter{Name: "keda", URL: "https://keda:443", Timeout: time.Second, External: []string{"*"}, SelectorLabel: "scaledobject.keda.sh/name"},
+		adapters.Adapter{Name: "queues", URL: "https://queues:443", Timeout: time.Second, Custom: []string{"queue_*"}, Namespaces: []string{"shop"}})
+	chosen, err := labels.Parse("scaledobject.keda.sh/name=mailer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ got, want string }{
+		{r.ExternalAnsweredBy("shop", "s0-queue", chosen), "adapter keda"},
+		{r.ExternalAnsweredBy("shop", "s0-queue", labels.Everything()), "weir"},
+		{r.CustomAnsweredBy("shop", "queue_depth", labels.Everything()), "adapter queues"},
+		{r.CustomAnsweredBy("bank", "queue_depth", labels.Everything()), "weir"},
+		{r.CustomAnsweredBy("shop", "own", chosen), "weir"},
+	} {
+		if test.got != test.want {
+			t.Errorf("got %s, want %s", test.got, test.want)
+		}
+	}
+}
+
 // TestLists reads the lists of metrics: an adapter's come beside weir's own, as far as its entry takes
 // them, and stay while it is away.
 func TestLists(t *testing.T) {
@@ -259,6 +280,9 @@ func TestLists(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, names()); diff != "" {
 			t.Errorf("round %d (-want +got):\n%s", round, diff)
+		}
+		if got := r.InTrouble(); len(got) != round || round > 0 && (got[0].Name != "queues" || !strings.HasPrefix(got[0].Message, "adapter queues: gone") || got[0].Since.IsZero()) {
+			t.Errorf("round %d: in trouble are %+v, want the adapter in round 1 only", round, got)
 		}
 		away = true
 	}

@@ -17,6 +17,8 @@ import (
 	customv1beta2 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
 	externalv1beta1 "k8s.io/metrics/pkg/apis/external_metrics/v1beta1"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+
+	"github.com/weir-metrics/weir/explain"
 )
 
 // listInterval is the time between two reads of the adapters' lists of metrics.
@@ -25,8 +27,16 @@ const listInterval = time.Minute
 // adapter is a client with what it listed last.
 type adapter struct {
 	*client
-	last   atomic.Pointer[metricList]
-	failed string // of the last read; empty if it succeeded
+	last    atomic.Pointer[metricList]
+	trouble atomic.Pointer[explain.Adapter] // of the last read; nil if it succeeded
+}
+
+// String names the adapter; nil is weir itself.
+func (a *adapter) String() string {
+	if a == nil {
+		return "weir"
+	}
+	return "adapter " + a.Name
 }
 
 // metricList is what an adapter lists and its entry takes. It is immutable.
@@ -68,31 +78,42 @@ func (r *Router) ReadLists(ctx context.Context) bool {
 	return changed.Load()
 }
 
+// InTrouble returns the adapters whose lists could not be read last time.
+func (r *Router) InTrouble() (all []explain.Adapter) {
+	for _, a := range r.adapters {
+		if t := a.trouble.Load(); t != nil {
+			all = append(all, *t)
+		}
+	}
+	return all
+}
+
 // readList reads the list of one adapter, and reports whether it changed.
 func (a *adapter) readList(ctx context.Context, log *zap.Logger) bool {
 	next, err := a.lists(ctx)
 	if ctx.Err() != nil {
 		return false
 	}
-	text, up := "", 1.0
+	before := a.trouble.Load()
 	if err != nil {
-		text, up = err.Error(), 0
-	}
-	a.up.WithLabelValues(a.Name).Set(up)
-	if text != a.failed {
-		if a.failed = text; text != "" {
-			log.Warn("the metrics of an adapter cannot be listed; what it listed before stays", zap.String("adapter", a.Name), zap.String("error", text))
-		} else {
-			log.Info("the metrics of an adapter can be listed again", zap.String("adapter", a.Name))
+		a.up.WithLabelValues(a.Name).Set(0)
+		now := &explain.Adapter{Name: a.Name, Message: err.Error(), Since: time.Now().UTC()}
+		if before != nil {
+			now.Since = before.Since
 		}
-	}
-	if err != nil {
+		if a.trouble.Store(now); before == nil || before.Message != now.Message {
+			log.Warn("the metrics of an adapter cannot be listed; what it listed before stays", zap.String("adapter", a.Name), zap.Error(err))
+		}
 		return false
 	}
+	a.up.WithLabelValues(a.Name).Set(1)
+	if a.trouble.Store(nil); before != nil {
+		log.Info("the metrics of an adapter can be listed again", zap.String("adapter", a.Name))
+	}
 	a.listed.WithLabelValues(a.Name).Set(float64(len(next.custom) + len(next.external)))
-	before := a.list()
+	old := a.list()
 	a.last.Store(next)
-	return !slices.Equal(before.custom, next.custom) || !slices.Equal(before.external, next.external)
+	return !slices.Equal(old.custom, next.custom) || !slices.Equal(old.external, next.external)
 }
 
 // lists asks the adapter for both of its lists.

@@ -133,6 +133,16 @@ func (r *Router) route(patterns func(*adapter) []string, namespace, metric strin
 	return nil
 }
 
+// CustomAnsweredBy names who answers a request for a custom metric: "weir" or "adapter NAME".
+func (r *Router) CustomAnsweredBy(namespace, metric string, metricSelector labels.Selector) string {
+	return r.route(customPatterns, namespace, metric, metricSelector).String()
+}
+
+// ExternalAnsweredBy names who answers a request for an external metric.
+func (r *Router) ExternalAnsweredBy(namespace, metric string, metricSelector labels.Selector) string {
+	return r.route(externalPatterns, namespace, metric, metricSelector).String()
+}
+
 // GetExternalMetric is part of provider.ExternalMetricsProvider.
 func (r *Router) GetExternalMetric(ctx context.Context, namespace string, selector labels.Selector, info provider.ExternalMetricInfo) (*external_metrics.ExternalMetricValueList, error) {
 	a := r.route(externalPatterns, namespace, info.Metric, selector)

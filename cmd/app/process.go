@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
+	"github.com/weir-metrics/weir/api/adapters"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
@@ -354,6 +355,9 @@ func (v apiView) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.
 // explainInput returns the present input of explanations.
 func (w *weirProcess) explainInput() *explain.Explainer {
 	in := &explain.Explainer{Now: w.Now(), Started: w.started, Facts: w.Facts(), Sources: w.sourceStates(), Autoscalers: w.plan.features.autoscalersOf, Receivers: w.receiversInTrouble()}
+	if router, ok := w.custom.(*adapters.Router); ok {
+		in.Adapters = router.InTrouble()
+	}
 	if snapshot := w.snapshot(); snapshot != nil { // a nil pointer in an interface would not be nil
 		in.View = apiView{snapshot, w.past}
 	}

@@ -38,7 +38,7 @@ const shownNodes = 5
 // default.
 const undecided = 2 * time.Minute
 
-// passing is how long a receiver may accept nothing, as while it restarts.
+// passing is how long a receiver may accept nothing, and an adapter not answer, as while it restarts.
 const passing = time.Minute
 
 // examination is one run of all checks. Later checks use what earlier ones found.
@@ -52,6 +52,7 @@ type examination struct {
 	check    string                 // the check that runs
 	services map[string]*apiService // of the metrics APIs, by their names
 	weirPods []corev1.Pod           // of the Service that serves weir.dev
+	release  string                 // the Helm release of that Service; empty if none has it
 	nodes    *corev1.NodeList       // nil until listNodes
 }
 
@@ -66,6 +67,7 @@ func (e *examination) run(ctx context.Context) []Finding {
 		{"metrics APIs", e.checkAPIServices},
 		{"weir's pods", e.checkPods},
 		{"weir's rights", e.checkRights},
+		{"adapters", e.checkAdapters},
 		{"nodes", e.checkNodes},
 		{"certificates", e.checkCertificates},
 		{"kubelets", e.checkKubelets},
@@ -174,6 +176,7 @@ func (a *apiService) server() string {
 const (
 	resourceMetricsV1      = "v1.metrics.k8s.io"
 	resourceMetricsV1beta1 = "v1beta1.metrics.k8s.io"
+	externalMetrics        = "v1beta1.external.metrics.k8s.io"
 	weirAPI                = "v1alpha1.weir.dev"
 )
 
@@ -242,7 +245,7 @@ func (e *examination) checkPods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.weirPods = pods.Items
+	e.weirPods, e.release = pods.Items, releaseOf(&service.ObjectMeta)
 	if len(pods.Items) == 0 {
 		e.add(Failure, "kubectl -n "+namespace+" get deployments,replicasets", "Service %s has no pods", a.server())
 	}
@@ -271,11 +274,47 @@ func (e *examination) checkClaims(p *corev1.Pod, own string) {
 		}
 		for _, service := range slices.Sorted(maps.Keys(e.services)) {
 			if server := e.services[service].server(); strings.HasSuffix(service, "."+group) && server != own {
-				e.add(Warning, fmt.Sprintf("Either apply weir's APIService again (docs/external-metrics.md), or leave %s out of weir's --apis. Two installations that apply theirs take it from each other.", name),
+				e.add(Warning, fmt.Sprintf("Either apply weir's APIService again, and let weir pass on what the other one answers (docs/adapters.md), or leave %s out of weir's --apis. Two installations that apply theirs take it from each other.", name),
 					"%s leads to %s, so nobody asks %s, which serves it, too", service, cmp.Or(server, "the API server itself"), own)
 			}
 		}
 	}
+}
+
+// releaseOf returns NAMESPACE/NAME of the Helm release that has an object; empty for none.
+func releaseOf(o *metav1.ObjectMeta) string {
+	return strings.Trim(o.Annotations["meta.helm.sh/release-namespace"]+"/"+o.Annotations["meta.helm.sh/release-name"], "/")
+}
+
+// checkAdapters looks for what takes external metrics from weir while weir serves them: another release
+// that has the APIService, and KEDA's operator, which writes its CA into it.
+func (e *examination) checkAdapters(ctx context.Context) error {
+	if len(e.weirPods) == 0 || !servesAPI(&e.weirPods[0], "external") {
+		return nil
+	}
+	a := e.services[externalMetrics]
+	if a.server() != "" && a.server() == e.services[weirAPI].server() {
+		if release := releaseOf(&a.ObjectMeta); release != "" && release != e.release {
+			e.add(Warning, `Remove the object from that release: docs/adapters.md, "KEDA".`, "%s leads to %s and is an object of the Helm release %s, whose next upgrade can take it back", a.Name, a.server(), release)
+		}
+	}
+	operators, err := e.cluster.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: "app=keda-operator"})
+	if err != nil {
+		return err
+	}
+	for i := range operators.Items {
+		if p := &operators.Items[i]; hasArg(p, "--enable-cert-rotation=true") && !hasArg(p, "--enable-apiservice-patching=false") {
+			e.add(Failure, `Start it with --enable-apiservice-patching=false (KEDA 2.20 or newer): docs/adapters.md, "KEDA".`,
+				"KEDA's operator %s/%s writes its own CA into %s: then the API server does not trust weir, or rejects the change, and KEDA has no metrics", p.Namespace, p.Name, externalMetrics)
+			return nil
+		}
+	}
+	return nil
+}
+
+// hasArg reports whether a container of the pod has an argument.
+func hasArg(p *corev1.Pod, arg string) bool {
+	return slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return slices.Contains(c.Args, arg) })
 }
 
 // servesAPI reports whether an --apis of the pod's arguments has this name.
@@ -580,6 +619,14 @@ func (e *examination) checkNumbers(ctx context.Context) error {
 			result = Warning
 		}
 		e.add(result, explain.ReceiverAdvice, "%s", r.Text(report.At))
+	}
+	e.check = "adapters"
+	for i := range report.Adapters {
+		a, result := &report.Adapters[i], Failure
+		if report.At.Sub(a.Since) < passing {
+			result = Warning
+		}
+		e.add(result, explain.AdapterAdvice, "%s", a.Text(report.At))
 	}
 	return nil
 }

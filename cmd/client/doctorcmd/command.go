@@ -75,8 +75,8 @@ func NewCommand(o Options) *cobra.Command {
 		Long: `Look through a cluster for what keeps numbers from kubectl top and autoscalers, and
 show what to do: the API server and its aggregation layer, who serves the metrics
 APIs, weir's pods and rights, kubelets, their certificates and settings, HPAs,
-everything that weir itself knows to be missing, and receivers that accept nothing of
-what weir sends. Nothing is changed.
+everything that weir itself knows to be missing, receivers that accept nothing of
+what weir sends, and other adapters that do not answer. Nothing is changed.
 
 It has the rights of your kubeconfig. What you may not read is skipped, and named.`,
 		Example: "  " + o.Program + " doctor\n  " + o.Program + " doctor --exit-code -o json",

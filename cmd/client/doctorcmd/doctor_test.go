@@ -42,7 +42,10 @@ func (c *testCluster) Missing(context.Context, metric.Namespace) (*explain.Missi
 }
 
 func (c *testCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer, ok := c.answers[r.URL.Path]
+	answer, ok := c.answers[r.URL.RequestURI()]
+	if !ok {
+		answer, ok = c.answers[r.URL.Path]
+	}
 	if r.Method == http.MethodPost && r.URL.Path == "/apis/authorization.k8s.io/v1/subjectaccessreviews" {
 		var review authorizationv1.SubjectAccessReview
 		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
@@ -120,11 +123,12 @@ func healthy() *testCluster {
 				service("weir.dev", "v1alpha1", "weir-system", "weir"), map[string]any{"metadata": map[string]any{"name": "v1.apps"}},
 			}},
 			"/api/v1/namespaces/weir-system/services/weir": &corev1.Service{Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "weir"}}},
-			pods:         &corev1.PodList{Items: []corev1.Pod{pod}},
-			nodes:        &corev1.NodeList{Items: []corev1.Node{node}},
-			certificates: &certificatesv1.CertificateSigningRequestList{},
-			configOfN1:   map[string]any{"kubeletconfig": map[string]any{"cgroupDriver": "systemd"}},
-			hpas:         &autoscalingv2.HorizontalPodAutoscalerList{},
+			"/api/v1/pods": &corev1.PodList{}, // of KEDA
+			pods:           &corev1.PodList{Items: []corev1.Pod{pod}},
+			nodes:          &corev1.NodeList{Items: []corev1.Node{node}},
+			certificates:   &certificatesv1.CertificateSigningRequestList{},
+			configOfN1:     map[string]any{"kubeletconfig": map[string]any{"cgroupDriver": "systemd"}},
+			hpas:           &autoscalingv2.HorizontalPodAutoscalerList{},
 		},
 	}
 }
@@ -190,7 +194,39 @@ func TestFaults(t *testing.T) {
 		container.Args = append(container.Args, "--apis=resource,model,external")
 	}, 0,
 		"warning  weir's pods    v1beta1.external.metrics.k8s.io leads to keda/keda-operator-metrics-apiserver, so nobody asks weir-system/weir, which serves it, too",
-		"                        do  Either apply weir's APIService again (docs/external-metrics.md), or leave external out of weir's --apis. Two installations that apply theirs take it from each other.")
+		"                        do  Either apply weir's APIService again, and let weir pass on what the other one answers (docs/adapters.md), or leave external out of weir's --apis. Two installations that apply theirs take it from each other.")
+	keda := func(c *testCluster, args ...string) {
+		api := service("external.metrics.k8s.io", "v1beta1", "weir-system", "weir")
+		api["metadata"].(map[string]any)["annotations"] = map[string]string{"meta.helm.sh/release-name": "keda", "meta.helm.sh/release-namespace": "keda"}
+		items := c.answers[services].(map[string]any)
+		items["items"] = append(items["items"].([]any), api)
+		container := &c.answers[pods].(*corev1.PodList).Items[0].Spec.Containers[0]
+		container.Args = append(container.Args, "--apis=external")
+		operator := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "keda", Name: "keda-operator-1"}}
+		operator.Spec.Containers = []corev1.Container{{Args: args}}
+		c.answers["/api/v1/pods?labelSelector=app%3Dkeda-operator"] = &corev1.PodList{Items: []corev1.Pod{operator}}
+	}
+	f("KEDA, whose release and operator change the API", func(c *testCluster) { keda(c, "--enable-cert-rotation=true") }, 2,
+		"warning  adapters       v1beta1.external.metrics.k8s.io leads to weir-system/weir and is an object of the Helm release keda/keda, whose next upgrade can take it back",
+		`                        do  Remove the object from that release: docs/adapters.md, "KEDA".`,
+		"failure  adapters       KEDA's operator keda/keda-operator-1 writes its own CA into v1beta1.external.metrics.k8s.io: then the API server does not trust weir, or rejects the change, and KEDA has no metrics",
+		`                        do  Start it with --enable-apiservice-patching=false (KEDA 2.20 or newer): docs/adapters.md, "KEDA".`)
+	f("KEDA beside weir", func(c *testCluster) {
+		keda(c, "--enable-cert-rotation=true", "--enable-apiservice-patching=false")
+		owned := c.answers["/api/v1/namespaces/weir-system/services/weir"].(*corev1.Service)
+		owned.Annotations = map[string]string{"meta.helm.sh/release-name": "keda", "meta.helm.sh/release-namespace": "keda"} // one chart for both
+	}, 0)
+	f("adapters that are away", func(c *testCluster) {
+		c.report.At = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+		c.report.Adapters = []explain.Adapter{
+			{Name: "keda", Message: "adapter keda did not answer within 5s", Since: c.report.At.Add(-5 * time.Minute)},
+			{Name: "queues", Message: "adapter queues cannot be reached: connection refused", Since: c.report.At.Add(-5 * time.Second)},
+		}
+	}, 2,
+		"failure  adapters       adapter keda did not answer within 5s (since 11:55:00 UTC, 5m ago)",
+		"                        do  "+explain.AdapterAdvice,
+		"warning  adapters       adapter queues cannot be reached: connection refused (since 11:59:55 UTC, 5s ago)",
+		"                        do  "+explain.AdapterAdvice)
 	f("an API that is not available", func(c *testCluster) {
 		v1 := service("metrics.k8s.io", "v1", "weir-system", "weir")
 		v1["status"] = map[string]any{"conditions": []map[string]any{{"type": "Available", "status": "False", "reason": "FailedDiscoveryCheck", "message": "no route to host"}}}

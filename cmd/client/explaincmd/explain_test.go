@@ -230,7 +230,8 @@ func newTestCluster() *testCluster {
 			"sent": {Namespace: "sent", At: noon, Summary: "2 of 3 pods have CPU and memory.", Pods: explain.Tally{Expected: 3, Served: 2}, Causes: []explain.MissingCause{
 				{Reason: "NodeTimeout", Severity: "broken", Node: "n2", Message: "node n2 did not answer in time", Since: before(20 * time.Second), BeforeStart: true, Pods: 1, Names: []string{"sent/a"}},
 			},
-				Receivers: []explain.Receiver{{Name: "remotewrite https://prometheus/api/v1/write", Message: "the receiver answers 401 Unauthorized: no", Since: before(5 * time.Minute)}}},
+				Receivers: []explain.Receiver{{Name: "remotewrite https://prometheus/api/v1/write", Message: "the receiver answers 401 Unauthorized: no", Since: before(5 * time.Minute)}},
+				Adapters:  []explain.Adapter{{Name: "keda", Message: "adapter keda did not answer within 5s", Since: before(2 * time.Minute)}}},
 			"calm": {Namespace: "calm", At: noon, Summary: "3 of 3 pods have CPU and memory.", Pods: explain.Tally{Expected: 3, Served: 3}, Causes: []explain.MissingCause{}},
 			"storm": {Namespace: "storm", At: noon, Summary: "0 of 40 pods have CPU and memory.", Pods: explain.Tally{Expected: 40}, Causes: []explain.MissingCause{
 				{Reason: "NodeTimeout", Severity: "broken", Node: "n2", Message: "node n2 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n2` shows more.", Pods: 25,

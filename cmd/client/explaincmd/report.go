@@ -26,6 +26,11 @@ func writeReport(p *page, r *explain.MissingReport) {
 		p.line(0, "", humanize.Red, r.Receivers[i].Text(r.At))
 		p.advise(2, explain.ReceiverAdvice)
 	}
+	for i := range r.Adapters {
+		p.Gap()
+		p.line(0, "", humanize.Red, r.Adapters[i].Text(r.At))
+		p.advise(2, explain.AdapterAdvice)
+	}
 	advised := map[string]bool{}
 	all := slices.Concat(r.Causes, r.Partial, r.Idle)
 	for i := range all {
