@@ -75,6 +75,8 @@ type MetricDecision struct {
 	Pods []ClassifiedPod
 	// At is the time of the measurement.
 	At time.Time
+	// AnsweredBy is that of the Reading.
+	AnsweredBy string
 }
 
 // RatioOutcome describes how a metric's count follows from its ratio.

@@ -101,6 +101,8 @@ type Reading struct {
 	Values []int64
 	// At is the time of the first value, in the order of the API.
 	At time.Time
+	// AnsweredBy names who was asked, such as "adapter keda"; empty where only one can be.
+	AnsweredBy string
 	// Err is the reason why there is no value. An empty list in the answer of an API is an error, too.
 	Err error
 }

@@ -110,7 +110,7 @@ func (c *calculation) readMetric(m *MetricDecision) (Reading, error) {
 		return Reading{}, fmt.Errorf("%w: there is nothing to read it from", ErrUnread)
 	}
 	r := c.in.ReadMetric(m.Index)
-	m.At = r.At
+	m.At, m.AnsweredBy = r.At, r.AnsweredBy
 	if r.Err != nil {
 		return r, fmt.Errorf("%w: %w", ErrUnread, r.Err)
 	}

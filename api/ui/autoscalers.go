@@ -232,6 +232,9 @@ func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.Me
 	if m.Recount != nil {
 		d.Lines = append(d.Lines, m.Recount.Arithmetic)
 	}
+	if m.AnsweredBy != "" && m.Error == "" {
+		d.Lines = append(d.Lines, "answered by "+m.AnsweredBy)
+	}
 	tones := map[string]tone{"Counted": good, "Unready": warn, "Missing": bad}
 	// Pods that were not simply counted come first: readers look for them.
 	pods := slices.Clone(m.Pods)

@@ -70,7 +70,7 @@ func (re *reporter) metricReport(m *autoscaler.MetricDecision, decides bool) Met
 	s := re.format(m)
 	out := MetricReport{
 		Name: m.Name, Type: string(m.Type), Decides: decides, Reason: m.Reason, Outcome: m.Outcome.String(),
-		ToleranceDown: m.ToleranceDown, ToleranceUp: m.ToleranceUp, MeasuredAt: m.At.UTC(), Target: re.targetText(m, s),
+		ToleranceDown: m.ToleranceDown, ToleranceUp: m.ToleranceUp, MeasuredAt: m.At.UTC(), AnsweredBy: m.AnsweredBy, Target: re.targetText(m, s),
 	}
 	if m.Err != nil {
 		out.Error, out.Outcome = errorText(m), "Failed"

@@ -48,7 +48,11 @@ func (re *reporter) metricCauses(m *autoscaler.MetricDecision) []MissingCause {
 		all = append([]MissingCause{c}, all...)
 	}
 	if len(all) == 0 || !explained {
-		all = append([]MissingCause{{Metric: m.Name, Reason: m.Reason, Severity: metric.Broken.String(), Message: errorText(m), Advice: advice[m.Type]}}, all...)
+		what := advice[m.Type]
+		if strings.HasPrefix(m.AnsweredBy, "adapter ") {
+			what = "Run `weir doctor`: it shows whether the adapter answers. If it does, look for the metric there."
+		}
+		all = append([]MissingCause{{Metric: m.Name, Reason: m.Reason, Severity: metric.Broken.String(), Message: errorText(m), Advice: what}}, all...)
 	}
 	return all
 }

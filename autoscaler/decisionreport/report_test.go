@@ -33,6 +33,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 //	sample web-1 80m [metric=0] [age=10s] [window=15s]
 //	value 1200m [metric=0]
 //	fail [metric=0] the error
+//	answered [metric=0] adapter keda
 //	verdict web-1 [metric=0] Reason "message" "advice"
 //	recommended 7 -1m45s
 //	added 2 -10s
@@ -189,6 +190,8 @@ func (s *scene) line(t *testing.T, line string) error {
 		s.reading(at).Samples = append(s.reading(at).Samples, x)
 	case "value":
 		s.reading(at).Values = append(s.reading(at).Values, milli(words[0]))
+	case "answered":
+		s.reading(at).AnsweredBy = rest
 	case "fail":
 		s.reading(at).Err = errors.New(rest)
 	case "verdict":

@@ -113,6 +113,7 @@ func (t *textWriter) metric(m *MetricReport) {
 	if m.Error != "" {
 		t.Line(0, humanize.Red, fmt.Sprintf("%s: <unknown>%s (%s)", m.Name, targetSuffix(m), m.Reason))
 		t.Item(2, "error", humanize.Plain, m.Error)
+		t.Item(2, "asked", humanize.Plain, m.AnsweredBy)
 		return
 	}
 	asks := fmt.Sprintf("%s: %s%s", m.Name, cmp.Or(displayQuantity(m, m.Usage), "–"), targetSuffix(m))
@@ -126,6 +127,9 @@ func (t *textWriter) metric(m *MetricReport) {
 	t.Line(2, humanize.Plain, m.Arithmetic)
 	if m.Recount != nil {
 		t.Line(2, humanize.Plain, m.Recount.Arithmetic)
+	}
+	if m.AnsweredBy != "" {
+		t.Line(2, humanize.Dim, "answered by "+m.AnsweredBy)
 	}
 }
 

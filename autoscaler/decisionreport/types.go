@@ -79,6 +79,9 @@ type MetricReport struct {
 	// Arithmetic describes how the count was computed, so that a person can check it.
 	Arithmetic string    `json:"arithmetic,omitempty"`
 	MeasuredAt time.Time `json:"measuredAt,omitzero"`
+	// AnsweredBy is "weir" or "adapter NAME", for metrics that weir routes to other adapters. If Error
+	// is set, it is who was asked.
+	AnsweredBy string `json:"answeredBy,omitempty"`
 	// Pods describes how each pod was counted, sorted by name; empty for metrics that read no pods.
 	Pods []PodReport `json:"pods,omitempty"`
 }

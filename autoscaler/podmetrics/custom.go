@@ -8,6 +8,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/metrics/pkg/apis/custom_metrics"
@@ -84,11 +85,7 @@ func (r *targetReader) objectMetric(m *autoscalingv2.ObjectMetricSource) autosca
 	case r.options.Custom == nil:
 		return fetchError(customAPI, errNoCustom)
 	}
-	resource := resourceOf(&m.DescribedObject)
-	name := types.NamespacedName{Namespace: r.namespace, Name: m.DescribedObject.Name}
-	if resource == (schema.GroupResource{Resource: "namespaces"}) {
-		name = types.NamespacedName{Name: r.namespace}
-	}
+	resource, name := r.described(&m.DescribedObject)
 	info := provider.CustomMetricInfo{GroupResource: resource, Namespaced: name.Namespace != "", Metric: m.Metric.Name}
 	ctx, cancel := r.withTimeout()
 	defer cancel()
@@ -97,6 +94,15 @@ func (r *targetReader) objectMetric(m *autoscalingv2.ObjectMetricSource) autosca
 		return fetchError(customAPI, err)
 	}
 	return autoscaler.Reading{Values: []int64{v.Value.MilliValue()}, At: seconds(v.Timestamp.Time)}
+}
+
+// described returns the resource and the name of the object of a metric.
+func (r *targetReader) described(o *autoscalingv2.CrossVersionObjectReference) (schema.GroupResource, types.NamespacedName) {
+	resource := resourceOf(o)
+	if resource == (schema.GroupResource{Resource: "namespaces"}) {
+		return resource, types.NamespacedName{Name: r.namespace}
+	}
+	return resource, types.NamespacedName{Namespace: r.namespace, Name: o.Name}
 }
 
 // resourceOf returns the resource of an object. Only the API server knows the resource of a kind. The guess
@@ -123,6 +129,38 @@ func (r *Reader) IsInMemory(m *autoscalingv2.MetricSpec) bool {
 		return !rules.HasRule(resourceOf(&m.Object.DescribedObject), m.Object.Metric.Name)
 	}
 	return true
+}
+
+// router knows who answers a metric, where other adapters than weir do.
+type router interface {
+	CustomAnsweredBy(namespace, metric string, metricSelector labels.Selector) string
+	ExternalAnsweredBy(namespace, metric string, metricSelector labels.Selector) string
+}
+
+// answeredBy names who answers a metric; empty where only weir does, and for resource metrics.
+func (r *targetReader) answeredBy(m *autoscalingv2.MetricSpec) string {
+	routed, ok := r.options.Custom.(router)
+	if !ok || !r.at.IsZero() {
+		return ""
+	}
+	namespace, answeredBy := r.namespace, routed.CustomAnsweredBy
+	var identifier *autoscalingv2.MetricIdentifier
+	switch {
+	case m.Pods != nil:
+		identifier = &m.Pods.Metric
+	case m.Object != nil:
+		_, name := r.described(&m.Object.DescribedObject)
+		identifier, namespace = &m.Object.Metric, name.Namespace
+	case m.External != nil:
+		identifier, answeredBy = &m.External.Metric, routed.ExternalAnsweredBy
+	default:
+		return ""
+	}
+	series, err := metricSelector(identifier.Selector)
+	if err != nil {
+		return ""
+	}
+	return answeredBy(namespace, identifier.Name, series)
 }
 
 // externalMetric returns the values of an external metric.

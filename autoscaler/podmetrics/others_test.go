@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/api/custommetrics"
 	"github.com/weir-metrics/weir/api/externalmetrics"
@@ -108,6 +109,43 @@ func TestCustomMetrics(t *testing.T) {
 	o.Custom = nil
 	l = podmetrics.New(o)
 	f(pod("cpu_usage_cores", nil), no("unable to fetch metrics from custom metrics API: weir serves no custom metrics here: see --apis"))
+}
+
+// routed is weir's own custom metrics behind a router.
+type routed struct{ podmetrics.CustomMetrics }
+
+func (routed) CustomAnsweredBy(namespace, metric string, selector labels.Selector) string {
+	return fmt.Sprintf("custom %q %s %s", namespace, metric, selector)
+}
+
+func (routed) ExternalAnsweredBy(namespace, metric string, selector labels.Selector) string {
+	return fmt.Sprintf("external %q %s %s", namespace, metric, selector)
+}
+
+// TestAnsweredBy checks that a reading names who was asked, by what the request has, also if it fails.
+func TestAnsweredBy(t *testing.T) {
+	w := shop(t)
+	o := w.options()
+	o.Custom = routed{o.Custom}
+	l := podmetrics.New(o)
+	by := &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	for _, test := range []struct {
+		metric autoscalingv2.MetricSpec
+		want   string
+	}{
+		{pod("cpu_usage_cores", nil), `custom "shop" cpu_usage_cores `},
+		{object("Service", "web", "requests"), `custom "shop" requests `},
+		{object("Namespace", "other", "cpu_usage_cores"), `custom "" cpu_usage_cores `},
+		{external("queue_length", by), `external "shop" queue_length a=b`},
+		{autoscalingv2.MetricSpec{Type: "Resource", Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu"}}, ""},
+	} {
+		if got := read(t, l, test.metric).AnsweredBy; got != test.want {
+			t.Errorf("%+v: got %q, want %q", test.metric, got, test.want)
+		}
+	}
+	if got := read(t, podmetrics.New(w.options()), pod("cpu_usage_cores", nil)).AnsweredBy; got != "" {
+		t.Errorf("without adapters: got %q, want nothing", got)
+	}
 }
 
 // TestMetricsByRules reads a metric that a rule defines from a real provider with a fake Prometheus. A

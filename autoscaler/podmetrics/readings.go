@@ -23,7 +23,9 @@ func (r *Reader) Readings(ctx context.Context, now time.Time, namespace string, 
 		if i < 0 || i >= len(spec.Metrics) {
 			return failed(fmt.Errorf("there is no metric %d of %d", i, len(spec.Metrics)))
 		}
-		return target.read(&spec.Metrics[i])
+		reading := target.read(&spec.Metrics[i])
+		reading.AnsweredBy = target.answeredBy(&spec.Metrics[i])
+		return reading
 	}
 }
 
