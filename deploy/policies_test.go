@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/nodeapi/agents"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/nodeconditions"
@@ -418,7 +418,7 @@ func lease(node string) *coordinationv1.Lease {
 
 // certificate returns the Lease with the certificate of a node's agent.
 func certificate(node string) *coordinationv1.Lease {
-	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "weir-agents", Name: nodeapi.CertificateLeasePrefix + node}}
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "weir-agents", Name: agents.CertificateLeasePrefix + node}}
 }
 
 func TestLeasePolicy(t *testing.T) {

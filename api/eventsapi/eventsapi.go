@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/weirdev"
-	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/cluster/eventlog/event"
 )
 
 // listKind is the kind of a List.
@@ -18,9 +18,9 @@ const listKind = "EventList"
 
 // List is the answer: Events, the newest first.
 type List struct {
-	Kind       string           `json:"kind"`
-	APIVersion string           `json:"apiVersion"`
-	Items      []eventlog.Event `json:"items"`
+	Kind       string        `json:"kind"`
+	APIVersion string        `json:"apiVersion"`
+	Items      []event.Event `json:"items"`
 	// Unread is a sentence that explains why weir cannot read Events now, so that some may be missing. It is
 	// empty if weir can.
 	Unread string `json:"unread,omitempty"`
@@ -28,14 +28,14 @@ type List struct {
 
 // EventReader is the memory of Events.
 type EventReader interface {
-	Of(o eventlog.Object, now time.Time) []eventlog.Event
-	In(namespace string, now time.Time) []eventlog.Event
+	Of(o event.Object, now time.Time) []event.Event
+	In(namespace string, now time.Time) []event.Event
 	Unread() string
 }
 
 // NewHandler returns a handler for Paths that answers from log, and with 404 if log is nil.
 func NewHandler(log EventReader) http.Handler {
-	return weirdev.ReadHandler("Events are read-only here", parse, func(_ context.Context, o eventlog.Object) (*List, error) {
+	return weirdev.ReadHandler("Events are read-only here", parse, func(_ context.Context, o event.Object) (*List, error) {
 		if log == nil {
 			return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir does not keep Events", Hint: "Run it with --events."}
 		}
@@ -44,7 +44,7 @@ func NewHandler(log EventReader) http.Handler {
 }
 
 // listOf returns the Events on an object or, if o has no name, in its namespace.
-func listOf(log EventReader, o eventlog.Object) *List {
+func listOf(log EventReader, o event.Object) *List {
 	list := &List{Kind: listKind, APIVersion: weirdev.APIVersion, Unread: log.Unread()}
 	if o.Name == "" {
 		list.Items = log.In(o.Namespace, time.Now())
@@ -52,7 +52,7 @@ func listOf(log EventReader, o eventlog.Object) *List {
 		list.Items = log.Of(o, time.Now())
 	}
 	if list.Items == nil {
-		list.Items = []eventlog.Event{}
+		list.Items = []event.Event{}
 	}
 	return list
 }
@@ -74,12 +74,12 @@ func APIResources() []metav1.APIResource {
 
 // parse returns the object that r asks for. It has no kind and name if r asks for a whole namespace, and
 // no namespace if r asks for all. The error is a *weirdev.Problem.
-func parse(r *http.Request) (eventlog.Object, error) {
+func parse(r *http.Request) (event.Object, error) {
 	request, err := routes.Parse(r)
 	if err != nil {
-		return eventlog.Object{}, err
+		return event.Object{}, err
 	}
-	o := eventlog.Object{Namespace: request.Names["namespace"], Kind: request.Values["kind"], Name: request.Values["name"]}
+	o := event.Object{Namespace: request.Names["namespace"], Kind: request.Values["kind"], Name: request.Values["name"]}
 	switch {
 	case (o.Kind == "") != (o.Name == ""):
 		return o, request.BadParameter("kind and name select one object together: ?kind=Pod&name=web-1")
@@ -97,7 +97,7 @@ func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 
 // Events returns the Events on an object. If the server answers with an error, the error is a
 // *weirdev.Problem. A weir without --events answers 404, too.
-func (c *Client) Events(ctx context.Context, o eventlog.Object) (*List, error) {
+func (c *Client) Events(ctx context.Context, o event.Object) (*List, error) {
 	var list List
 	what := "Events on " + o.Kind + " " + o.Namespace + "/" + o.Name
 	if err := c.weir.Get(ctx, what, []string{"namespaces", o.Namespace, "events"}, url.Values{"kind": {o.Kind}, "name": {o.Name}}, &list); err != nil {

@@ -19,6 +19,5 @@
 // agent refuses.
 //
 // Files: handler.go answers on a node, proxy.go in the cluster; request.go has paths and
-// requests, rights.go their rights, client.go the client; certificate.go publishes an agent's
-// certificate and verifies the agent by it.
+// requests, rights.go their rights, client.go the client. Package agents finds the agents.
 package nodeapi

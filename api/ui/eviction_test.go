@@ -10,6 +10,7 @@ import (
 	"github.com/weir-metrics/weir/api/ui"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
+	"github.com/weir-metrics/weir/eviction/reportbuilder"
 	"github.com/weir-metrics/weir/test/samplecluster"
 )
 
@@ -21,7 +22,7 @@ func guarded(t testing.TB) *ui.Handler {
 		case "n1":
 			return samplecluster.UnderPressure(t, node), nil
 		case "n2":
-			return evictionreport.New(nil, nil, evictionreport.Options{Node: node, Mode: "observe", Now: samplecluster.Noon}), nil
+			return reportbuilder.New(nil, nil, reportbuilder.Options{Node: node, Mode: "observe", Now: samplecluster.Noon}), nil
 		case "n3":
 			return nil, &weirdev.Problem{Message: "no agent answers on node n3: connection refused", Hint: "Install `components/agent`."}
 		case "n4":

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/autoscaler/manifest"
-	"github.com/weir-metrics/weir/autoscaler/scaleclient"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient/scaleapi"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/internal/feature"
@@ -21,7 +21,7 @@ import (
 type Clients struct {
 	Kube        kubernetes.Interface
 	Autoscalers *v1alpha1.Client
-	Scales      *scaleclient.Client
+	Scales      *scaleapi.Client
 	// WatchAutoscalers is set if the watcher watches objects of kind Autoscaler, too.
 	WatchAutoscalers bool
 
@@ -46,7 +46,7 @@ func (c *Clients) Open(_ context.Context, h *feature.Host) error {
 	if c.Autoscalers, err = v1alpha1.NewForConfig(config); err != nil {
 		return err
 	}
-	c.Scales, err = scaleclient.New(config)
+	c.Scales, err = scaleapi.New(config)
 	return err
 }
 

@@ -15,14 +15,14 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// ScaleReader reads the scale subresources of workloads. Client implements it.
+// ScaleReader reads the scale subresources of workloads. scaleapi.Client implements it.
 type ScaleReader interface {
 	// Get reads the scale of the workload that ref names in a namespace. The handle is for Update. The
 	// error is an API error such as NotFound, or describes what is wrong with ref.
 	Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *Handle, error)
 }
 
-// Scales reads and writes the scale subresources of workloads. Client implements it.
+// Scales reads and writes the scale subresources of workloads. scaleapi.Client implements it.
 type Scales interface {
 	ScaleReader
 	// Update sets the number of replicas. Like Kubernetes' controller it repeats the write after a
@@ -36,7 +36,7 @@ type Scales interface {
 // Handle is a scale as it was read. It is for one Update.
 type Handle struct {
 	WorkloadID
-	scale *autoscalingv1.Scale
+	Scale *autoscalingv1.Scale
 }
 
 // WorkloadID identifies a workload, independent of the API version that names it.

@@ -5,7 +5,7 @@
 // An Event that is counted up replaces its earlier state, as its UID is the same. Equal
 // Events of one object are shown as one.
 //
-//	event.go  Event, by weir's own type
+//	event.go  Event, of package event: what is kept of the API server's object
 //	log.go    Log: what is kept, and what is read
 //	watch.go  Watcher: the API server's Events, in pages and then by a watch
 package eventlog

@@ -6,35 +6,15 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/weir-metrics/weir/cluster/eventlog/event"
 )
 
-// Object is what an Event is about. Events on nodes have the namespace "default".
-type Object struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-}
-
-// Event is one Event, with what people read of it.
-type Event struct {
-	Object
-	// ObjectUID distinguishes objects of one name.
-	ObjectUID string `json:"objectUID,omitempty"`
-	// Part is the container of a pod; empty for the whole object.
-	Part string `json:"part,omitempty"`
-	// Type is Normal or Warning.
-	Type    string `json:"type"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	// Source is the component that reports it, such as kubelet.
-	Source string `json:"source,omitempty"`
-	// Count is how often it happened, from First to Last.
-	Count int       `json:"count"`
-	First time.Time `json:"first"`
-	Last  time.Time `json:"last"`
-	// UID is that of the Event.
-	UID string `json:"-"`
-}
+// Object is what an Event is about. Event is one Event.
+type (
+	Object = event.Object
+	Event  = event.Event
+)
 
 // maxMessage and maxName limit the texts of an Event in bytes. The API server limits a message to 1,024
 // bytes only if the Event is made by events.k8s.io, and limits no name of an involved object. Names of
@@ -66,7 +46,7 @@ func convert(e *v1.Event) *Event {
 // clamp moves times that cannot be to when the Event arrived: it did not happen later than that, and did
 // not begin after it happened last. Whoever may create Events writes any time into them, also one of a
 // year that JSON has no form for. It reports whether the Event claims to happen in the future.
-func (e *Event) clamp(arrival time.Time) (future bool) {
+func clamp(e *Event, arrival time.Time) (future bool) {
 	if future = e.Last.After(arrival); future {
 		e.Last = arrival
 	}

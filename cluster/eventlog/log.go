@@ -27,7 +27,7 @@ func NewLog(maxEvents int, maxAge time.Duration) *Log {
 // add adds an Event that arrives now, or replaces its earlier state. It reports whether the Event is new
 // or newer. If the Log is full, it makes room.
 func (l *Log) add(e *Event, now time.Time) bool {
-	future := e.clamp(now)
+	future := clamp(e, now)
 	if now.Sub(e.Last) > l.age {
 		return false
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/nodeapi/agents"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/cmd/app/configfile"
 	"github.com/weir-metrics/weir/cmd/client/cli"
@@ -115,7 +115,7 @@ func (a *agentFlags) compile(inPod bool, getenv func(string) string) (*plan, err
 		return nil, err
 	}
 	if inPod {
-		p.AgentPod = nodeapi.PodOf(getenv)
+		p.AgentPod = agents.PodOf(getenv)
 	}
 	if inPod && p.Secure != nil && !a.given("listen") {
 		p.Listen = "" // in the host's network every process of the node could read it without authentication

@@ -3,8 +3,8 @@ package app
 import (
 	"slices"
 
-	"github.com/weir-metrics/weir/api/eventsapi"
-	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/eventsapi/eventwatch"
+	"github.com/weir-metrics/weir/api/nodeapi/agents"
 	"github.com/weir-metrics/weir/api/replicas"
 	"github.com/weir-metrics/weir/autoscaler/run"
 	"github.com/weir-metrics/weir/cluster"
@@ -16,20 +16,20 @@ import (
 // what it opens; open has their order. A command that does not add the flags of a feature has it with
 // its defaults, and then it opens nothing.
 type features struct {
-	events            *eventsapi.Watch
+	events            *eventwatch.Watch
 	replicas          *replicas.Replicas
 	autoscalerClients *run.Clients
 	hpaEvents         *run.HPAEvents
 	autoscaler        *run.Controller
 	guard             *agent.Guard
-	agents            *nodeapi.Agents
+	agents            *agents.Agents
 }
 
 func newFeatures() *features {
 	clients := &run.Clients{}
 	return &features{
-		events: &eventsapi.Watch{}, replicas: &replicas.Replicas{}, autoscalerClients: clients,
-		hpaEvents: &run.HPAEvents{Clients: clients}, autoscaler: run.NewController(clients), guard: agent.New(), agents: &nodeapi.Agents{},
+		events: &eventwatch.Watch{}, replicas: &replicas.Replicas{}, autoscalerClients: clients,
+		hpaEvents: &run.HPAEvents{Clients: clients}, autoscaler: run.NewController(clients), guard: agent.New(), agents: &agents.Agents{},
 	}
 }
 

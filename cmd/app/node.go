@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/kubeletapi"
 	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/nodeapi/agents"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
@@ -31,7 +32,7 @@ type thisNode struct {
 	pods      nodePods
 	inspector *inspect.Inspector // nil if cgroups cannot be read
 	newest    *kubeletapi.Newest
-	devices   *nodeapi.KubeletDevices
+	devices   *agents.KubeletDevices
 	// readAll reads the node, its pods and their containers; nil if it cannot be read.
 	readAll func(context.Context) (*stats.Summary, error)
 	// readCAdvisor reads this machine in cAdvisor's form.
@@ -60,7 +61,7 @@ func (w *weirProcess) openNode(_ context.Context, h *feature.Host) (err error) {
 	if h.Cluster != nil {
 		n.pods = h.Cluster.NodePods
 	}
-	n.devices = nodeapi.NewKubeletDevices(host.Node, host.KubeletRoot)
+	n.devices = agents.NewKubeletDevices(host.Node, host.KubeletRoot)
 	h.Registry.MustRegister(n.devices)
 	guard := w.plan.features.guard
 	machine, err := openMachine(host, n.pods, h)

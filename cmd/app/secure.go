@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/nodeapi/agents"
 	"github.com/weir-metrics/weir/api/replicas"
 	"github.com/weir-metrics/weir/api/replicas/peer"
 	"github.com/weir-metrics/weir/api/server"
@@ -113,7 +114,7 @@ func (w *weirProcess) publishCertificate(c *server.Config, h *feature.Host) erro
 	if c.Peer, err = peer.NewCertificate(); err != nil {
 		return err
 	}
-	p := nodeapi.Publisher{Client: client, Node: string(w.plan.Host.Node), Pod: pod, Certificate: c.Peer, Log: h.Log}
+	p := agents.Publisher{Client: client, Node: string(w.plan.Host.Node), Pod: pod, Certificate: c.Peer, Log: h.Log}
 	h.Add(feature.Part{Name: "agent's certificate", Run: p.Run})
 	return nil
 }

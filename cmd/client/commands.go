@@ -48,7 +48,7 @@ func New(where, cluster *cli.Location, program string) Commands {
 			Connect: func() (evaluatecmd.Evaluator, error) { return where.Connect() }, Namespace: namespace, Program: program,
 		}),
 		Resize: resizecmd.NewCommand(resizecmd.Options{
-			Connect: func() (resizecmd.Asker, error) { return where.Connect() }, Cluster: where.Cluster, Namespace: namespace, Program: program,
+			Connect: func() (resizecmd.Asker, error) { return where.Connect() }, Cluster: func() (resizecmd.Pods, error) { return where.Cluster() }, Namespace: namespace, Program: program,
 		}),
 		Doctor: doctorcmd.NewCommand(doctorcmd.Options{
 			Connect: func() (doctorcmd.Asker, error) { return cluster.Connect() }, Cluster: cluster.Cluster, Program: program,

@@ -30,6 +30,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/kubeletconfig"
 	"github.com/weir-metrics/weir/eviction/nodeconditions"
 	"github.com/weir-metrics/weir/eviction/notify"
+	"github.com/weir-metrics/weir/eviction/reportbuilder"
 	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/internal/usererror"
 	"github.com/weir-metrics/weir/metric"
@@ -266,7 +267,7 @@ func (e *evictor) kill(ctx context.Context, uid types.UID) (killed bool, err err
 
 // report returns the report on evictions of the node.
 func (e *evictor) report() *evictionreport.EvictionReport {
-	return evictionreport.New(e.guard.Last(), e.guard.RecentActions(), evictionreport.Options{
+	return reportbuilder.New(e.guard.Last(), e.guard.RecentActions(), reportbuilder.Options{
 		Node: string(e.node), Mode: string(e.plan.Mode), Warnings: e.warnings, Now: time.Now(),
 		Reclaims: e.reclaimer != nil, MaxInterval: maxRoundInterval, PollInterval: guard.PollInterval,
 	})

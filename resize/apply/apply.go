@@ -10,15 +10,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/weir-metrics/weir/resize"
 )
 
+// PodClient reads and resizes pods. Its errors are those of Kubernetes.
+type PodClient interface {
+	GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
+	// ResizePod sends a strategic merge patch to the subresource resize.
+	ResizePod(ctx context.Context, namespace, name string, patch []byte, o metav1.PatchOptions) (*corev1.Pod, error)
+}
+
 // Options configures an Applier.
 type Options struct {
 	// Client is the client of the API server. Required.
-	Client kubernetes.Interface
+	Client PodClient
 	// Cgroups returns the pod's cgroups on the node. If it is nil or fails, cgroups are not checked, and
 	// the result reports that.
 	Cgroups func(ctx context.Context, node, uid string) ([]Cgroup, error)
@@ -127,7 +133,7 @@ func (a *Applier) wait(ctx context.Context, pod *corev1.Pod, r *Result) (*corev1
 			return pod, ctx.Err()
 		case <-time.After(pollInterval(time.Since(began))):
 		}
-		next, err := a.opts.Client.CoreV1().Pods(r.Namespace).Get(ctx, r.Pod, metav1.GetOptions{})
+		next, err := a.opts.Client.GetPod(ctx, r.Namespace, r.Pod)
 		switch {
 		case err == nil:
 			pod = next

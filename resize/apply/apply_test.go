@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -36,6 +37,17 @@ type server struct {
 	// before is called before each request with its verb. If it returns an error, that error is the
 	// answer.
 	before func(verb string) error
+}
+
+// pods is a PodClient.
+type pods struct{ *fake.Clientset }
+
+func (p pods) GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+	return p.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+func (p pods) ResizePod(ctx context.Context, namespace, name string, patch []byte, o metav1.PatchOptions) (*corev1.Pod, error) {
+	return p.CoreV1().Pods(namespace).Patch(ctx, name, types.StrategicMergePatchType, patch, o, "resize")
 }
 
 func newServer(pod *corev1.Pod, trace []moment) *server {
@@ -127,7 +139,7 @@ func play(t *testing.T, s *server, o Options, r Request) string {
 	t.Helper()
 	var out strings.Builder
 	synctest.Test(t, func(t *testing.T) {
-		o.Client = s.client
+		o.Client = pods{s.client}
 		o.Progress = func(state ResizeState) { fmt.Fprintf(&out, "%s %s\n", state.Stage, state.Message) }
 		a := New(o)
 		plan, err := a.Plan(t.Context(), r)
@@ -307,7 +319,7 @@ func TestInterrupted(t *testing.T) {
 		s.trace = nil
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		a := New(Options{Client: s.client})
+		a := New(Options{Client: pods{s.client}})
 		plan, err := a.Plan(ctx, r)
 		if err != nil {
 			t.Fatal(err)

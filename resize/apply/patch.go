@@ -23,8 +23,7 @@ func (a *Applier) patch(ctx context.Context, p *Plan, dryRun ...string) (*corev1
 	if err != nil {
 		return nil, fmt.Errorf("encode the resize: %w", err)
 	}
-	pod, err := a.opts.Client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Pod, types.StrategicMergePatchType, body,
-		metav1.PatchOptions{DryRun: dryRun, FieldManager: fieldManager}, "resize")
+	pod, err := a.opts.Client.ResizePod(ctx, p.Namespace, p.Pod, body, metav1.PatchOptions{DryRun: dryRun, FieldManager: fieldManager})
 	switch {
 	case unknownSubresource(err):
 		return nil, fmt.Errorf("this API server cannot resize pods in place, which takes Kubernetes 1.33 or later: %w", err)

@@ -79,7 +79,7 @@ func (a *Applier) Plan(ctx context.Context, r Request) (p *Plan, err error) {
 const maxAttempts = 5
 
 func (a *Applier) plan(ctx context.Context, r Request) (*Plan, error) {
-	pod, err := a.opts.Client.CoreV1().Pods(r.Namespace).Get(ctx, r.Pod, metav1.GetOptions{})
+	pod, err := a.opts.Client.GetPod(ctx, r.Namespace, r.Pod)
 	if err != nil {
 		return nil, fmt.Errorf("read pod: %w", err)
 	}

@@ -147,3 +147,18 @@ func checkHeavyImports(t *testing.T, path, imported string) {
 		}
 	}
 }
+
+// TestPluginIsSmall checks that kubectl-weir, which users download, has no package that makes up most of a
+// server: the types and clients of every API, gRPC, the log.
+func TestPluginIsSmall(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", module+"cmd/kubectl-weir").Output()
+	if err != nil {
+		t.Fatalf("list packages: %v", err)
+	}
+	for dep := range strings.Lines(string(out)) {
+		switch dep = strings.TrimSpace(dep); dep {
+		case "k8s.io/client-go/kubernetes", "k8s.io/client-go/kubernetes/scheme", "k8s.io/client-go/discovery", "google.golang.org/grpc", "go.uber.org/zap":
+			t.Errorf("kubectl-weir imports %s: move what it needs to a package without it", dep)
+		}
+	}
+}

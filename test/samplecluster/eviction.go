@@ -16,6 +16,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/guard"
 	"github.com/weir-metrics/weir/eviction/notify"
+	"github.com/weir-metrics/weir/eviction/reportbuilder"
 )
 
 // UnderPressure returns the report of an agent on a node that is out of memory.
@@ -69,7 +70,7 @@ func UnderPressure(t testing.TB, node string) *evictionreport.EvictionReport {
 		{At: now.Add(-30 * time.Second), Result: execute.Killed, Mode: execute.Kill, Pod: eviction.PodIdentity{Namespace: "shop", Name: "hog"}, Removed: true, Waited: time.Second,
 			Message: "deleted pod shop/hog with a grace period of 1 s, for memory.available"},
 	}}
-	return evictionreport.New(last, []*guard.Round{before}, evictionreport.Options{
+	return reportbuilder.New(last, []*guard.Round{before}, reportbuilder.Options{
 		Node: node, Mode: "kill", MaxInterval: 10 * time.Second, Now: Noon, Warnings: []string{"the kubelet evicts at memory.available<200Mi, before weir does: set weir's threshold above it"},
 	})
 }

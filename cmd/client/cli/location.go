@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -76,12 +75,12 @@ func (l *Location) Namespace() (string, error) {
 }
 
 // Cluster returns a client of the cluster's API server, with the user's own rights.
-func (l *Location) Cluster() (kubernetes.Interface, error) {
+func (l *Location) Cluster() (*Kube, error) {
 	config, err := l.config().ClientConfig()
 	if err != nil {
 		return nil, noCluster(err, "Name a kubeconfig with --kubeconfig=FILE: this command also uses the API server, with your rights.")
 	}
-	return kubernetes.NewForConfig(config)
+	return NewKube(config)
 }
 
 // config reads the kubeconfig as kubectl does: the file, or else the files of $KUBECONFIG and the

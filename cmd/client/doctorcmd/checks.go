@@ -19,7 +19,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/kubernetes"
 	kubeletconfigv1beta1 "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/weir-metrics/weir/cmd/client/cli"
@@ -43,7 +42,7 @@ const passing = time.Minute
 
 // examination is one run of all checks. Later checks use what earlier ones found.
 type examination struct {
-	cluster kubernetes.Interface
+	cluster *cli.Kube
 	connect func() (Asker, error)
 	program string
 	line    *cli.Progress // the check that runs
@@ -129,18 +128,16 @@ func (e *examination) checkAPIServer(ctx context.Context) error {
 	return nil
 }
 
-// get requests a path that client-go has no type for.
-func (e *examination) get(ctx context.Context, path string) ([]byte, error) {
-	answer := e.cluster.CoreV1().RESTClient().Get().AbsPath(path).Do(ctx)
-	if err := answer.Error(); err != nil { // with the words of the server, which Raw does not have
-		return nil, err
-	}
-	return answer.Raw()
+// get requests the text at a path.
+func (e *examination) get(ctx context.Context, path string) (text []byte, err error) {
+	err = e.cluster.Get(ctx, path, &text)
+	return text, err
 }
 
 // checkAggregation looks for what aggregated APIs need to identify a caller.
 func (e *examination) checkAggregation(ctx context.Context) error {
-	m, err := e.cluster.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+	var m corev1.ConfigMap
+	err := e.cluster.Get(ctx, "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication", &m)
 	switch {
 	case err != nil:
 		return err
@@ -233,7 +230,8 @@ func (e *examination) checkPods(ctx context.Context) error {
 		return errors.New("it is not known where weir is")
 	}
 	namespace := a.Spec.Service.Namespace
-	service, err := e.cluster.CoreV1().Services(namespace).Get(ctx, a.Spec.Service.Name, metav1.GetOptions{})
+	var service corev1.Service
+	err := e.cluster.Get(ctx, "/api/v1/namespaces/"+namespace+"/services/"+a.Spec.Service.Name, &service)
 	if apierrors.IsNotFound(err) {
 		e.add(Failure, "Apply weir's manifests again: docs/install.md.", "there is no Service %s, to which %s leads", a.server(), weirAPI)
 		return nil
@@ -241,7 +239,7 @@ func (e *examination) checkPods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pods, err := e.cluster.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String()})
+	pods, err := e.cluster.ListPods(ctx, namespace, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String()})
 	if err != nil {
 		return err
 	}
@@ -298,7 +296,7 @@ func (e *examination) checkAdapters(ctx context.Context) error {
 			e.add(Warning, `Remove the object from that release: docs/adapters.md, "KEDA".`, "%s leads to %s and is an object of the Helm release %s, whose next upgrade can take it back", a.Name, a.server(), release)
 		}
 	}
-	operators, err := e.cluster.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: "app=keda-operator"})
+	operators, err := e.cluster.ListPods(ctx, metav1.NamespaceAll, metav1.ListOptions{LabelSelector: "app=keda-operator"})
 	if err != nil {
 		return err
 	}
@@ -370,12 +368,13 @@ func (e *examination) checkRights(ctx context.Context) error {
 		{own, "list", "nodes", ""}, {own, "watch", "nodes", ""}, {own, "list", "pods", ""}, {own, "watch", "pods", ""},
 		{reader, "get", "nodes", "metrics"}, {reader, "get", "nodes", "stats"},
 	} {
-		review, err := e.cluster.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		review := authorizationv1.SubjectAccessReview{
+			TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"},
 			Spec: authorizationv1.SubjectAccessReviewSpec{User: right.user, ResourceAttributes: &authorizationv1.ResourceAttributes{
 				Verb: right.verb, Resource: right.resource, Subresource: right.subresource,
 			}},
-		}, metav1.CreateOptions{})
-		if err != nil {
+		}
+		if err := e.cluster.Create(ctx, "/apis/authorization.k8s.io/v1/subjectaccessreviews", &review); err != nil {
 			return err
 		}
 		if !review.Status.Allowed {
@@ -392,11 +391,11 @@ func (e *examination) checkRights(ctx context.Context) error {
 // listNodes lists the nodes once, for all checks.
 func (e *examination) listNodes(ctx context.Context) (*corev1.NodeList, error) {
 	if e.nodes == nil {
-		nodes, err := e.cluster.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-		if err != nil {
+		var nodes corev1.NodeList
+		if err := e.cluster.Get(ctx, "/api/v1/nodes", &nodes); err != nil {
 			return nil, err
 		}
-		e.nodes = nodes
+		e.nodes = &nodes
 	}
 	return e.nodes, nil
 }
@@ -439,8 +438,8 @@ func (e *examination) checkNodes(ctx context.Context) error {
 // checkCertificates looks for requests of kubelets for serving certificates that are not approved.
 // Such a kubelet has no certificate that weir can verify.
 func (e *examination) checkCertificates(ctx context.Context) error {
-	list, err := e.cluster.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{})
-	if err != nil {
+	var list certificatesv1.CertificateSigningRequestList
+	if err := e.cluster.Get(ctx, "/apis/certificates.k8s.io/v1/certificatesigningrequests", &list); err != nil {
 		return err
 	}
 	var waiting []string
@@ -521,8 +520,8 @@ func (e *examination) checkKubelets(ctx context.Context) error {
 // checkHPAs looks for HPAs that cannot decide, that need an API which nobody serves, or that scale
 // what another one scales.
 func (e *examination) checkHPAs(ctx context.Context) error {
-	list, err := e.cluster.AutoscalingV2().HorizontalPodAutoscalers(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err != nil {
+	var list autoscalingv2.HorizontalPodAutoscalerList
+	if err := e.cluster.Get(ctx, "/apis/autoscaling/v2/horizontalpodautoscalers", &list); err != nil {
 		return err
 	}
 	before := len(e.findings)

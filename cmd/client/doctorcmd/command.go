@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cmd/client/cli"
@@ -32,7 +31,7 @@ type Options struct {
 	// Connect returns the weir to ask.
 	Connect func() (Asker, error)
 	// Cluster returns a client of the cluster's API server.
-	Cluster func() (kubernetes.Interface, error)
+	Cluster func() (*cli.Kube, error)
 	// Program is the command before "doctor". Default "weir".
 	Program string
 }

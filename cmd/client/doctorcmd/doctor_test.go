@@ -21,7 +21,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/cmd/client/cli"
@@ -78,9 +77,7 @@ func (c *testCluster) run(t *testing.T, args ...string) (string, int) {
 	root := &cobra.Command{Use: "weir"}
 	root.AddCommand(NewCommand(Options{
 		Connect: func() (Asker, error) { return c, nil },
-		Cluster: func() (kubernetes.Interface, error) {
-			return kubernetes.NewForConfig(&rest.Config{Host: srv.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
-		},
+		Cluster: func() (*cli.Kube, error) { return cli.NewKube(&rest.Config{Host: srv.URL}) },
 	}))
 	var out bytes.Buffer
 	status := cli.Main(t.Context(), root, append([]string{"doctor"}, args...), &out, &out)

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-metrics/weir/api/autoscaling"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
-	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/cluster/eventlog/event"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 )
 
@@ -47,7 +47,7 @@ func (a *asking) scaler(kind, noun string) *cobra.Command {
 			ask := func(ctx context.Context, w Asker) (*decisionreport.DecisionReport, error) {
 				r, err := w.Autoscaler(ctx, kind, string(ref.Namespace), string(ref.Name))
 				if err == nil && a.output == "text" {
-					events = eventsOn(ctx, w, eventlog.Object{Kind: kind, Namespace: string(ref.Namespace), Name: string(ref.Name)})
+					events = eventsOn(ctx, w, event.Object{Kind: kind, Namespace: string(ref.Namespace), Name: string(ref.Name)})
 				}
 				return r, err
 			}

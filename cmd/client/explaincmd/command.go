@@ -22,7 +22,7 @@ import (
 	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/cluster/eventlog/event"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	eviction "github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/explain"
@@ -47,7 +47,7 @@ type Asker interface {
 	// Devices returns the devices of a node.
 	Devices(ctx context.Context, node string) (*cluster.NodeDevices, error)
 	// Events returns the last Events on an object, the newest first.
-	Events(ctx context.Context, o eventlog.Object) (*eventsapi.List, error)
+	Events(ctx context.Context, o event.Object) (*eventsapi.List, error)
 	cli.Lister // for suggestions if a name is unknown
 }
 
@@ -106,7 +106,7 @@ func (a *asking) pod() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			object := eventlog.Object{Kind: "Pod", Namespace: string(ref.Namespace), Name: string(ref.Name)}
+			object := event.Object{Kind: "Pod", Namespace: string(ref.Namespace), Name: string(ref.Name)}
 			return a.explain(cmd, object, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
 				e, err := w.Pod(ctx, ref)
 				return e, suggestPods(ctx, w, ref, err)
@@ -129,7 +129,7 @@ func (a *asking) container() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.explain(cmd, eventlog.Object{}, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
+			return a.explain(cmd, event.Object{}, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
 				return w.Container(ctx, ref, name)
 			})
 		},
@@ -150,7 +150,7 @@ func (a *asking) node() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			object := eventlog.Object{Kind: "Node", Namespace: metav1.NamespaceDefault, Name: name}
+			object := event.Object{Kind: "Node", Namespace: metav1.NamespaceDefault, Name: name}
 			return a.explain(cmd, object, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
 				e, err := w.Node(ctx, metric.NodeName(name))
 				return e, suggestNodes(ctx, w, name, err)
@@ -172,7 +172,7 @@ func (a *asking) cgroup() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.explain(cmd, eventlog.Object{}, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
+			return a.explain(cmd, event.Object{}, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
 				node, err := onlyNode(ctx, w, node)
 				if err != nil {
 					return nil, err
@@ -247,7 +247,7 @@ func (a *asking) addNamespace(cmd *cobra.Command, usage string) {
 }
 
 // explain requests an explanation and writes it, as text with the Events on the object if it has a name.
-func (a *asking) explain(cmd *cobra.Command, object eventlog.Object, ask func(context.Context, Asker) (*explain.Explanation, error)) error {
+func (a *asking) explain(cmd *cobra.Command, object event.Object, ask func(context.Context, Asker) (*explain.Explanation, error)) error {
 	var events objectEvents
 	askBoth := func(ctx context.Context, w Asker) (*explain.Explanation, error) {
 		e, err := ask(ctx, w)

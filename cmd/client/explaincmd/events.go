@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/cluster/eventlog/event"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
@@ -17,12 +17,12 @@ const maxEvents = 10
 
 // objectEvents are the Events on one object, and why they, or newer ones, cannot be read.
 type objectEvents struct {
-	all    []eventlog.Event
+	all    []event.Event
 	unread string
 }
 
 // eventsOn reads the Events on an object. A weir that keeps none answers 404, which is not an error.
-func eventsOn(ctx context.Context, w Asker, o eventlog.Object) (e objectEvents) {
+func eventsOn(ctx context.Context, w Asker, o event.Object) (e objectEvents) {
 	list, err := w.Events(ctx, o)
 	switch status, _, _ := cli.Answer(err); {
 	case err == nil:
@@ -55,7 +55,7 @@ func (e *objectEvents) write(p *page, now time.Time) {
 	}
 }
 
-func writeEvent(p *page, e *eventlog.Event, now time.Time) {
+func writeEvent(p *page, e *event.Event, now time.Time) {
 	tint := humanize.Plain
 	if e.Type == "Warning" {
 		tint = humanize.Bold

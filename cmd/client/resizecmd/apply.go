@@ -11,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/api/weirdev"
@@ -172,7 +170,7 @@ func (a *applyCommand) checkFlags(cmd *cobra.Command) (namespace, pod string, er
 }
 
 // resizeRequest returns the request: the values of the flags, or the recommendation.
-func (a *applyCommand) resizeRequest(ctx context.Context, cmd *cobra.Command, client kubernetes.Interface, namespace, pod string) (apply.Request, error) {
+func (a *applyCommand) resizeRequest(ctx context.Context, cmd *cobra.Command, client Pods, namespace, pod string) (apply.Request, error) {
 	request := apply.Request{Namespace: namespace, Pod: pod}
 	if !a.recommended {
 		changes, err := a.namedChanges(ctx, client, namespace, pod)
@@ -231,10 +229,10 @@ func (a *applyCommand) readChanges() error {
 
 // namedChanges returns the changes of the flags. Without --container they are for the pod itself if
 // it has requests or limits of its own, and otherwise for its only container.
-func (a *applyCommand) namedChanges(ctx context.Context, client kubernetes.Interface, namespace, pod string) ([]resize.ResourceChange, error) {
+func (a *applyCommand) namedChanges(ctx context.Context, client Pods, namespace, pod string) ([]resize.ResourceChange, error) {
 	if a.container == "" {
 		p, err := withTimeout(ctx, func(ctx context.Context) (*corev1.Pod, error) {
-			return client.CoreV1().Pods(namespace).Get(ctx, pod, metav1.GetOptions{})
+			return client.GetPod(ctx, namespace, pod)
 		})
 		if err != nil {
 			return nil, withHint(fmt.Errorf("read pod: %w", err))

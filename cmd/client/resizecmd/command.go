@@ -15,10 +15,12 @@ import (
 	"encoding/json"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/resize/apply"
 )
 
 // Asker asks weir. *cli.Weir implements it.
@@ -28,12 +30,18 @@ type Asker interface {
 	PodCgroups(ctx context.Context, node string) (json.RawMessage, error)
 }
 
+// Pods reads and resizes pods. *cli.Kube implements it.
+type Pods interface {
+	apply.PodClient
+	ListPods(ctx context.Context, namespace string, o metav1.ListOptions) (*corev1.PodList, error)
+}
+
 // Options adapt the command to its program.
 type Options struct {
 	// Connect returns the weir to ask.
 	Connect func() (Asker, error)
 	// Cluster returns a client of the cluster's API server.
-	Cluster func() (kubernetes.Interface, error)
+	Cluster func() (Pods, error)
 	// Namespace returns the default namespace, or "" for all namespaces. Nil means all.
 	Namespace func() (string, error)
 	// Program is the command before "resize". Default "weir".

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/weir-metrics/weir/api/resizeapi"
@@ -69,7 +68,7 @@ const maxAnswerBytes = 256 << 20
 
 // recommend returns what weir's API would return, but with the readings of Prometheus. line shows
 // what it is doing.
-func (p *prometheusFlags) recommend(ctx context.Context, client kubernetes.Interface, r resizeapi.Request, line *cli.Progress) (*resizeapi.RecommendationList, error) {
+func (p *prometheusFlags) recommend(ctx context.Context, client Pods, r resizeapi.Request, line *cli.Progress) (*resizeapi.RecommendationList, error) {
 	line.Set("listing pods", 0, 0)
 	pods, err := readPods(ctx, client, r)
 	if err != nil {
@@ -103,9 +102,9 @@ func (p *prometheusFlags) recommend(ctx context.Context, client kubernetes.Inter
 
 // readPods reads the requested pods from the API server, without those that have ended. The API
 // server sorts them by namespace and name.
-func readPods(ctx context.Context, client kubernetes.Interface, r resizeapi.Request) ([]*resize.PodResources, error) {
+func readPods(ctx context.Context, client Pods, r resizeapi.Request) ([]*resize.PodResources, error) {
 	if r.Pod != "" {
-		pod, err := client.CoreV1().Pods(r.Namespace).Get(ctx, r.Pod, metav1.GetOptions{})
+		pod, err := client.GetPod(ctx, r.Namespace, r.Pod)
 		if err != nil {
 			return nil, fmt.Errorf("read pod: %w", err)
 		}
@@ -113,7 +112,7 @@ func readPods(ctx context.Context, client kubernetes.Interface, r resizeapi.Requ
 	}
 	var pods []*resize.PodResources
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return client.CoreV1().Pods(r.Namespace).List(ctx, o)
+		return client.ListPods(ctx, r.Namespace, o)
 	})
 	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
 		if pod := o.(*corev1.Pod); pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {

@@ -104,6 +104,21 @@ func obey(p *corev1.Pod) {
 	}
 }
 
+// pods are those of a cluster.
+type pods struct{ kubernetes.Interface }
+
+func (p pods) GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+	return p.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+func (p pods) ListPods(ctx context.Context, namespace string, o metav1.ListOptions) (*corev1.PodList, error) {
+	return p.CoreV1().Pods(namespace).List(ctx, o)
+}
+
+func (p pods) ResizePod(ctx context.Context, namespace, name string, patch []byte, o metav1.PatchOptions) (*corev1.Pod, error) {
+	return p.CoreV1().Pods(namespace).Patch(ctx, name, types.StrategicMergePatchType, patch, o, "resize")
+}
+
 // client returns the cluster's client. After a patch, a pod is resized when it is next read.
 func (w *fixture) client() kubernetes.Interface {
 	client := fake.NewClientset()
@@ -219,7 +234,7 @@ func (w *fixture) command(t *testing.T, server *httptest.Server) *cobra.Command 
 			weir, err := cli.Direct(server.URL, false)
 			return asker{weir, w}, err
 		},
-		Cluster: func() (kubernetes.Interface, error) { return w.client(), nil },
+		Cluster: func() (Pods, error) { return pods{w.client()}, nil },
 	}))
 	return root
 }

@@ -7,7 +7,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/weir-metrics/weir/autoscaler/scaleclient"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient/scaleapi"
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
@@ -24,7 +24,7 @@ func TestAutoscalers(t *testing.T) {
 			t.Fatalf("there are %d autoscalers", len(list.Items))
 		}
 		number = len(list.Items)
-		scales, err := scaleclient.New(w.config(protobuf))
+		scales, err := scaleapi.New(w.config(protobuf))
 		check(t, err)
 		for _, hpa := range list.Items {
 			scale, _, err := scales.Get(t.Context(), hpa.Namespace, hpa.Spec.ScaleTargetRef)

@@ -1,4 +1,9 @@
-package scaleclient
+// Package scaleapi reads and writes scales through an API server.
+//
+// It finds the resource of a kind in the API server's discovery, which it caches. If a kind is
+// missing, it asks again, at most once in five minutes. An autoscaler for a kind that was never
+// installed therefore costs nothing.
+package scaleapi
 
 import (
 	"context"
@@ -21,6 +26,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 )
 
 // rediscoverInterval is the shortest time between two discoveries for a kind that the last one did
@@ -56,19 +62,19 @@ func New(config *rest.Config) (*Client, error) {
 	return s, nil
 }
 
-// Get implements ScaleReader. If a kind has several resources, it returns the scale of the first
+// Get implements scaleclient.ScaleReader. If a kind has several resources, it returns the scale of the first
 // resource that has one. If none has, it returns the error of the first.
-func (c *Client) Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *Handle, error) {
+func (c *Client) Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *scaleclient.Handle, error) {
 	mappings, err := c.mappings(ctx, ref)
 	if err != nil {
 		return autoscaler.Scale{}, nil, err
 	}
 	var first error
 	for _, m := range mappings {
-		id := WorkloadID{Namespace: namespace, Resource: m.Resource.GroupResource(), Name: ref.Name}
+		id := scaleclient.WorkloadID{Namespace: namespace, Resource: m.Resource.GroupResource(), Name: ref.Name}
 		got, err := c.client.Scales(namespace).Get(ctx, id.Resource, ref.Name, metav1.GetOptions{})
 		if err == nil {
-			return scaleOf(got), &Handle{WorkloadID: id, scale: got}, nil
+			return scaleOf(got), &scaleclient.Handle{WorkloadID: id, Scale: got}, nil
 		}
 		if first == nil {
 			first = fmt.Errorf("get the scale of %s %s: %w", ref.Kind, ref.Name, err)
@@ -81,19 +87,19 @@ func scaleOf(s *autoscalingv1.Scale) autoscaler.Scale {
 	return autoscaler.Scale{SpecReplicas: s.Spec.Replicas, StatusReplicas: s.Status.Replicas, Selector: s.Status.Selector}
 }
 
-// Update implements Scales.
-func (c *Client) Update(ctx context.Context, h *Handle, replicas int32) error {
-	if h == nil || h.scale == nil {
+// Update implements scaleclient.Scales.
+func (c *Client) Update(ctx context.Context, h *scaleclient.Handle, replicas int32) error {
+	if h == nil || h.Scale == nil {
 		return errors.New("change a scale: it was not read")
 	}
-	scales, now := c.client.Scales(h.Namespace), h.scale
+	scales, now := c.client.Scales(h.Namespace), h.Scale
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		switch now.Spec.Replicas {
-		case h.scale.Spec.Replicas:
+		case h.Scale.Spec.Replicas:
 		case replicas:
 			return nil // another client has already written the count
 		default:
-			return fmt.Errorf("another client changed the count from %d to %d meanwhile", h.scale.Spec.Replicas, now.Spec.Replicas)
+			return fmt.Errorf("another client changed the count from %d to %d meanwhile", h.Scale.Spec.Replicas, now.Spec.Replicas)
 		}
 		changed := now.DeepCopy()
 		changed.Spec.Replicas = replicas
@@ -113,13 +119,13 @@ func (c *Client) Update(ctx context.Context, h *Handle, replicas int32) error {
 	return nil
 }
 
-// WorkloadID implements Scales. It asks the API server only for kinds.
-func (c *Client) WorkloadID(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (WorkloadID, error) {
+// WorkloadID implements scaleclient.Scales. It asks the API server only for kinds.
+func (c *Client) WorkloadID(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (scaleclient.WorkloadID, error) {
 	mappings, err := c.mappings(ctx, ref)
 	if err != nil {
-		return WorkloadID{}, err
+		return scaleclient.WorkloadID{}, err
 	}
-	return WorkloadID{Namespace: namespace, Resource: mappings[0].Resource.GroupResource(), Name: ref.Name}, nil
+	return scaleclient.WorkloadID{Namespace: namespace, Resource: mappings[0].Resource.GroupResource(), Name: ref.Name}, nil
 }
 
 // mappings returns the resources of the kind that ref names, at least one. The version does not

@@ -1,4 +1,9 @@
-package nodeapi
+// Package agents is how weir and its agents find and trust each other: the feature of a server that
+// asks agents, what an agent publishes of its certificate, and what it asks of its node's kubelet.
+//
+// Files: agents.go has the feature; certificate.go publishes an agent's certificate and verifies the
+// agent by it; devices.go asks a kubelet for its devices.
+package agents
 
 import (
 	"context"
@@ -13,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/replicas/peer"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/access"
@@ -35,7 +41,7 @@ type Agents struct {
 	// AddressTypes are the types of node addresses, in order of preference. They are set before Open.
 	AddressTypes []string
 
-	proxy *Proxy // nil unless open
+	proxy *nodeapi.Proxy // nil unless open
 }
 
 // Flags adds the flags.
@@ -44,7 +50,7 @@ func (a *Agents) Flags(f *pflag.FlagSet) {
 	f.StringVar(&a.CAFile, "agent-ca-file", "", "`FILE` of CA certificates that verify agents (default: the cluster's)")
 	f.BoolVar(&a.Insecure, "agent-insecure-tls", false, "accept any certificate of an agent, which signs its own: an attacker who can act as a node then sees the token for agents")
 	f.StringVar(&a.Leases, "agent-leases", "", "`NAMESPACE` of the Leases in which agents publish their certificates, by which weir recognises them")
-	f.StringVar(&a.TokenFile, "agent-token-file", "", "`FILE` of the token that agents are shown, of weir's account and for the audience "+Audience+" (default, outside of pods: the kubeconfig's credentials)")
+	f.StringVar(&a.TokenFile, "agent-token-file", "", "`FILE` of the token that agents are shown, of weir's account and for the audience "+nodeapi.Audience+" (default, outside of pods: the kubeconfig's credentials)")
 }
 
 // Check checks the flags.
@@ -68,7 +74,7 @@ func (a *Agents) Check(in *feature.Setting) error {
 // Open creates the client of the agents in the cluster.
 func (a *Agents) Open(_ context.Context, h *feature.Host) error {
 	if a.Port == 0 {
-		a.proxy = NewProxy(func(string) (string, http.RoundTripper, error) { return "", nil, ErrNoAgents })
+		a.proxy = nodeapi.NewProxy(func(string) (string, http.RoundTripper, error) { return "", nil, nodeapi.ErrNoAgents })
 		return nil
 	}
 	kube, err := h.Cluster.RESTConfig()
@@ -82,7 +88,7 @@ func (a *Agents) Open(_ context.Context, h *feature.Host) error {
 	if err != nil {
 		return fmt.Errorf("reach the agents: %w", err)
 	}
-	a.proxy = NewProxy(func(name string) (string, http.RoundTripper, error) {
+	a.proxy = nodeapi.NewProxy(func(name string) (string, http.RoundTripper, error) {
 		url, err := a.url(h.Facts(), metric.NodeName(name))
 		return url, transport, err
 	})
@@ -99,7 +105,7 @@ func (a *Agents) openLeases(kube *rest.Config, h *feature.Host) error {
 		client: client, namespace: a.Leases, transports: peer.NewTransports(access.WithTokenFile(kube, a.TokenFile)),
 		exists: func(node string) bool { return h.Facts().Node(metric.NodeName(node)) != nil },
 	}
-	a.proxy = NewProxy(func(name string) (string, http.RoundTripper, error) {
+	a.proxy = nodeapi.NewProxy(func(name string) (string, http.RoundTripper, error) {
 		url, err := a.url(h.Facts(), metric.NodeName(name))
 		return url, agentTransport{agents, name}, err
 	})
@@ -107,7 +113,7 @@ func (a *Agents) openLeases(kube *rest.Config, h *feature.Host) error {
 }
 
 // Proxy returns what asks the agents. The feature must be open.
-func (a *Agents) Proxy() *Proxy { return a.proxy }
+func (a *Agents) Proxy() *nodeapi.Proxy { return a.proxy }
 
 // url returns the URL of the agent on a node. Its host is the address of the node's kubelet.
 func (a *Agents) url(facts *cluster.Facts, name metric.NodeName) (string, error) {
@@ -116,7 +122,7 @@ func (a *Agents) url(facts *cluster.Facts, name metric.NodeName) (string, error)
 	case n == nil && (facts == nil || !facts.Synced):
 		return "", errors.New("the API server has not yet listed the nodes")
 	case n == nil:
-		return "", ErrUnknown
+		return "", nodeapi.ErrUnknown
 	}
 	for _, t := range a.AddressTypes {
 		i := slices.IndexFunc(n.Addresses, func(at cluster.NodeAddress) bool { return at.Type == t && at.Address != "" })

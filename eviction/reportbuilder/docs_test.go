@@ -1,4 +1,4 @@
-package evictionreport
+package reportbuilder
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package scaleclient
+package agents
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package evictionreport
+package reportbuilder
 
 import (
 	"cmp"
@@ -9,17 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 )
 
 // newRanking returns the order of eviction for a threshold. It is nil if no pod is evicted for the
 // signal.
-func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision) *Ranking {
+func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision) *evictionreport.Ranking {
 	s := t.Signal
 	if s.Condition() == eviction.NodeIOPressure {
 		return nil
 	}
 	list := in.Rank(t, d.Layout)
-	r := &Ranking{Unit: rankingUnit(s), Pods: make([]RankedPod, len(list))}
+	r := &evictionreport.Ranking{Unit: rankingUnit(s), Pods: make([]evictionreport.RankedPod, len(list))}
 	for i := range list {
 		r.Pods[i] = newRankedPod(r.Unit, &list[i])
 	}
@@ -54,15 +55,15 @@ func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision)
 }
 
 // newRankedPod returns the description of a pod of the ranking.
-func newRankedPod(unit Unit, p *eviction.RankedPod) RankedPod {
-	ranked := RankedPod{
+func newRankedPod(unit evictionreport.Unit, p *eviction.RankedPod) evictionreport.RankedPod {
+	ranked := evictionreport.RankedPod{
 		Namespace: p.Pod.Namespace, Name: p.Pod.Name, UID: p.Pod.UID, OverRequest: p.Over, Priority: p.Priority, BeforeNextBy: string(p.BeforeNextBy),
 		Skipped: string(p.Skipped), Message: cmp.Or(p.SkipMessage, p.Doubt), // with parity a pod with a doubt is evicted nevertheless
 	}
 	switch {
 	case p.NoStats, p.Doubt != "" && p.Usage.IsZero():
 		ranked.OverRequest = false // the kubelet counts a missing figure as zero
-	case unit == Processes:
+	case unit == evictionreport.Processes:
 		ranked.Usage = floatOfQuantity(&p.Usage)
 	default:
 		ranked.Usage, ranked.Request, ranked.Excess = floatOfQuantity(&p.Usage), floatOfQuantity(&p.Request), floatOfQuantity(&p.Excess)
@@ -71,7 +72,7 @@ func newRankedPod(unit Unit, p *eviction.RankedPod) RankedPod {
 }
 
 // rankReason shows which key puts a before b.
-func rankReason(u Unit, a, b *eviction.RankedPod) string {
+func rankReason(u evictionreport.Unit, a, b *eviction.RankedPod) string {
 	words := func(q *resource.Quantity) string { return u.FormatWithNoun(q.AsApproximateFloat64()) }
 	switch a.BeforeNextBy {
 	case eviction.KeyNoStats:
@@ -82,7 +83,7 @@ func rankReason(u Unit, a, b *eviction.RankedPod) string {
 	case eviction.KeyPriority:
 		return fmt.Sprintf("its priority is lower (%d, and %s has %d)", a.Priority, b.Pod.Name, b.Priority)
 	case eviction.KeyExcess:
-		if u == Inodes {
+		if u == evictionreport.Inodes {
 			return fmt.Sprintf("of inodes in use less bytes of storage requested, as the kubelet counts, it has more (%s, %s has %s)",
 				u.Format(a.Excess.AsApproximateFloat64()), b.Pod.Name, u.Format(b.Excess.AsApproximateFloat64()))
 		}

@@ -1,6 +1,7 @@
-package nodeapi
+package agents
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -18,7 +19,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 
+	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/replicas/peer"
+	"github.com/weir-metrics/weir/api/weirdev"
 )
 
 // startAgent starts an agent that answers with a word and has this certificate.
@@ -48,6 +51,17 @@ func newCertificate(t *testing.T) *peer.Certificate {
 	return c
 }
 
+// askProxy asks a proxy about the evictions of a node.
+func askProxy(p *nodeapi.Proxy, node string, answer any) error {
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, httptest.NewRequest(http.MethodGet, weirdev.Path+"nodes/"+node+"/eviction", nil))
+	if w.Code == http.StatusOK {
+		return json.Unmarshal(w.Body.Bytes(), answer)
+	}
+	var problem struct{ Message string }
+	return cmp.Or(json.Unmarshal(w.Body.Bytes(), &problem), errors.New(problem.Message))
+}
+
 // TestAgentsAreRecognised asks an agent, another program at its address, and the agent after a restart.
 func TestAgentsAreRecognised(t *testing.T) {
 	client := fake.NewClientset()
@@ -65,12 +79,12 @@ func TestAgentsAreRecognised(t *testing.T) {
 	known := &publishedAgents{
 		client: client, namespace: "weir-agents", transports: peer.NewTransports(&rest.Config{BearerToken: "for agents"}), exists: func(node string) bool { return exists[node] },
 	}
-	p := NewProxy(func(node string) (string, http.RoundTripper, error) { return root, agentTransport{known, node}, nil })
+	p := nodeapi.NewProxy(func(node string) (string, http.RoundTripper, error) { return root, agentTransport{known, node}, nil })
 	ask := func(what, want, wantError, wantShown string) {
 		t.Helper()
 		shown = ""
 		var got string
-		err := p.ask(t.Context(), Request{"n1", Eviction}, &got)
+		err := askProxy(p, "n1", &got)
 		if got != want || (err == nil) != (wantError == "") || err != nil && !strings.Contains(err.Error(), wantError) || shown != wantShown {
 			t.Errorf("%s: got %q, %v, and it was shown %q; want %q, an error with %q, and that it is shown %q", what, got, err, shown, want, wantError, wantShown)
 		}
@@ -86,7 +100,7 @@ func TestAgentsAreRecognised(t *testing.T) {
 	ask("another agent of the node", "second", "", "Bearer for agents")
 
 	delete(exists, "n1")
-	if err := p.ask(t.Context(), Request{"n2", Eviction}, new(string)); err == nil {
+	if err := askProxy(p, "n2", new(string)); err == nil {
 		t.Error("the agent of n2 published nothing, and answers")
 	}
 	if got, known := known.transports.Certificate("n1"); known {
@@ -100,14 +114,14 @@ func TestAgentWithADamagedCertificate(t *testing.T) {
 	c, shown := newCertificate(t), ""
 	agents := &publishedAgents{client: client, namespace: "weir-agents", transports: peer.NewTransports(&rest.Config{}), exists: func(string) bool { return true }}
 	root := startAgent(t, "well", c, &shown)
-	p := NewProxy(func(node string) (string, http.RoundTripper, error) { return root, agentTransport{agents, node}, nil })
+	p := nodeapi.NewProxy(func(node string) (string, http.RoundTripper, error) { return root, agentTransport{agents, node}, nil })
 	publisher := Publisher{Client: client, Node: "n1", Pod: metav1.ObjectMeta{Namespace: "weir-agents", Name: "weir-agent-x", UID: "u1"}, Certificate: &peer.Certificate{}, Log: zap.NewNop()}
 	var got string
-	if err := errors.Join(publisher.publish(t.Context()), p.ask(t.Context(), Request{"n1", Eviction}, &got)); err == nil || !strings.Contains(err.Error(), "read certificate of peer") {
+	if err := errors.Join(publisher.publish(t.Context()), askProxy(p, "n1", &got)); err == nil || !strings.Contains(err.Error(), "read certificate of peer") {
 		t.Errorf("with a damaged certificate: got %q, %v, want that it cannot be read", got, err)
 	}
 	publisher.Certificate = c
-	if err := errors.Join(publisher.publish(t.Context()), p.ask(t.Context(), Request{"n1", Eviction}, &got)); err != nil || got != "well" {
+	if err := errors.Join(publisher.publish(t.Context()), askProxy(p, "n1", &got)); err != nil || got != "well" {
 		t.Errorf("with its certificate: got %q, %v, want what the agent says", got, err)
 	}
 }

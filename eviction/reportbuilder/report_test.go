@@ -1,4 +1,4 @@
-package evictionreport
+package reportbuilder
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/test/capture"
 )
 
@@ -90,20 +91,20 @@ func (s *scene) report(t *testing.T, d *datadriven.TestData) string {
 		return string(text) + "\n"
 	}
 	var out bytes.Buffer
-	if err := r.WriteText(&out, TextOptions{All: d.HasArg("all")}); err != nil {
+	if err := r.WriteText(&out, evictionreport.TextOptions{All: d.HasArg("all")}); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
 }
 
 // again checks that a report can be encoded as JSON and decoded without a change.
-func again(t *testing.T, r *EvictionReport) {
+func again(t *testing.T, r *evictionreport.EvictionReport) {
 	t.Helper()
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var read EvictionReport
+	var read evictionreport.EvictionReport
 	if err := json.Unmarshal(text, &read); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-package eventsapi
+// Package eventwatch is the feature that keeps the cluster's last Events in memory, and serves them.
+package eventwatch
 
 import (
 	"context"
@@ -7,11 +8,12 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/weir-metrics/weir/api/eventsapi"
 	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/internal/feature"
 )
 
-// Watch is the feature that keeps the cluster's last Events in memory.
+// Watch is the feature.
 type Watch struct {
 	// On is the flag. Others that need Events set it, too, and WantedBy to their name.
 	On       bool
@@ -61,7 +63,7 @@ func (w *Watch) Watcher() *eventlog.Watcher { return w.watcher }
 // Handler returns the handler of the API.
 func (w *Watch) Handler() http.Handler {
 	if w.watcher == nil { // a nil pointer in an interface would not be nil
-		return NewHandler(nil)
+		return eventsapi.NewHandler(nil)
 	}
-	return NewHandler(w.watcher)
+	return eventsapi.NewHandler(w.watcher)
 }

@@ -1,4 +1,4 @@
-package evictionreport
+package reportbuilder
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/guard"
 	"github.com/weir-metrics/weir/internal/humanize"
@@ -34,19 +35,19 @@ type Options struct {
 
 // New returns the report. last is the newest round; nil before the first one. acts are the rounds
 // with an action, newest first. New does not change them.
-func New(last *guard.Round, acts []*guard.Round, c Options) *EvictionReport {
+func New(last *guard.Round, acts []*guard.Round, c Options) *evictionreport.EvictionReport {
 	if c.Now.IsZero() {
 		c.Now = time.Now()
 	}
-	r := &EvictionReport{
-		Node: c.Node, Mode: c.Mode, State: Starting, At: c.Now.UTC(),
-		Signals: []Signal{}, Warnings: c.Warnings, Reclaims: c.Reclaims || c.Mode == string(execute.Observe), MaxIntervalSeconds: c.MaxInterval.Seconds(), PollSeconds: c.PollInterval.Seconds(),
+	r := &evictionreport.EvictionReport{
+		Node: c.Node, Mode: c.Mode, State: evictionreport.Starting, At: c.Now.UTC(),
+		Signals: []evictionreport.Signal{}, Warnings: c.Warnings, Reclaims: c.Reclaims || c.Mode == string(execute.Observe), MaxIntervalSeconds: c.MaxInterval.Seconds(), PollSeconds: c.PollInterval.Seconds(),
 	}
 	for _, round := range acts {
 		r.Actions = append(r.Actions, roundActions(round)...)
 	}
 	if c.Mode == ModeOff {
-		r.State = Off
+		r.State = evictionreport.Off
 	} else if last != nil && last.Input != nil && last.Decision != nil {
 		fillFromRound(r, last)
 	}
@@ -55,7 +56,7 @@ func New(last *guard.Round, acts []*guard.Round, c Options) *EvictionReport {
 }
 
 // fillFromRound sets the fields that come from a round.
-func fillFromRound(r *EvictionReport, round *guard.Round) {
+func fillFromRound(r *evictionreport.EvictionReport, round *guard.Round) {
 	d := round.Decision
 	r.ReadAt, r.DecidedAt = round.ReadAt.UTC(), round.DecidedAt.UTC()
 	if len(round.Notice.Sources) > 0 {
@@ -77,7 +78,7 @@ func fillFromRound(r *EvictionReport, round *guard.Round) {
 	for i := range d.Contention {
 		r.Contention = append(r.Contention, newContention(&d.Contention[i]))
 	}
-	if r.State = nodeState(d); r.State != NoThresholds {
+	if r.State = nodeState(d); r.State != evictionreport.NoThresholds {
 		r.Admission = newAdmission(d)
 	}
 	for _, w := range round.Watching {
@@ -89,48 +90,48 @@ func fillFromRound(r *EvictionReport, round *guard.Round) {
 }
 
 // nodeState returns the state of the node that follows from a decision.
-func nodeState(d *eviction.Decision) NodeState {
+func nodeState(d *eviction.Decision) evictionreport.NodeState {
 	switch d.Outcome {
 	case eviction.OutcomeNoThresholds:
-		return NoThresholds
+		return evictionreport.NoThresholds
 	case eviction.OutcomeNoLayout, eviction.OutcomeNoSummary:
-		return NoData
+		return evictionreport.NoData
 	case eviction.OutcomeLocalLimit, eviction.OutcomeReclaim, eviction.OutcomeEvict:
-		return Evicting
+		return evictionreport.Evicting
 	}
 	if len(d.Thresholds) == 0 {
-		return NoThresholds
+		return evictionreport.NoThresholds
 	}
 	for i := range d.Thresholds {
 		if t := &d.Thresholds[i]; t.Met || t.Reclaiming {
-			return Pressure
+			return evictionreport.Pressure
 		}
 	}
-	return Normal
+	return evictionreport.Normal
 }
 
 // summaryText returns the answer in one sentence.
-func summaryText(r *EvictionReport) string {
+func summaryText(r *evictionreport.EvictionReport) string {
 	name := cmp.Or(r.Node, "this node") + ": "
 	switch r.State {
-	case Off:
+	case evictionreport.Off:
 		return name + "evictions are not watched here: the mode is off"
-	case Starting:
+	case evictionreport.Starting:
 		return name + "the first reading is not complete; ask again in a few seconds"
-	case NoThresholds:
+	case evictionreport.NoThresholds:
 		return name + "there is no threshold, so nothing is read and no pod is evicted"
-	case NoData:
+	case evictionreport.NoData:
 		return name + "no decision is possible, and no pod is evicted: " + r.Error
-	case Evicting:
+	case evictionreport.Evicting:
 		return name + evictingText(r)
-	case Pressure:
+	case evictionreport.Pressure:
 		return name + pressureText(r)
 	}
 	return name + normalText(r)
 }
 
 // evictingText returns the summary if a pod is, or would be, evicted.
-func evictingText(r *EvictionReport) string {
+func evictingText(r *evictionreport.EvictionReport) string {
 	verb := "is evicted"
 	if r.Mode == string(execute.Observe) {
 		verb = "would be evicted; the mode is observe"
@@ -163,14 +164,14 @@ func evictingText(r *EvictionReport) string {
 }
 
 // reclaimText describes what is removed before a pod is evicted.
-func reclaimText(r *EvictionReport, s *Signal) string {
+func reclaimText(r *evictionreport.EvictionReport, s *evictionreport.Signal) string {
 	if len(s.ReclaimsFirst) == 0 || !r.Reclaims {
 		return ""
 	}
 	return s.ReclaimText() + " are removed; if that is not enough, "
 }
 
-func victimName(s *Signal) string {
+func victimName(s *evictionreport.Signal) string {
 	if s.Ranking == nil || s.Ranking.Next == "" {
 		return "no pod"
 	}
@@ -178,8 +179,8 @@ func victimName(s *Signal) string {
 }
 
 // pressureText returns the summary if a threshold is met and no pod is evicted.
-func pressureText(r *EvictionReport) string {
-	for _, want := range [...]ThresholdState{InForce, GracePeriod, Reclaiming} {
+func pressureText(r *evictionreport.EvictionReport) string {
+	for _, want := range [...]evictionreport.ThresholdState{evictionreport.InForce, evictionreport.GracePeriod, evictionreport.Reclaiming} {
 		for i := range r.Signals {
 			s := &r.Signals[i]
 			for k := range s.Thresholds {
@@ -193,9 +194,9 @@ func pressureText(r *EvictionReport) string {
 }
 
 // noEvictionText explains why no pod is evicted although a threshold is met.
-func noEvictionText(r *EvictionReport, s *Signal, t *Threshold) string {
+func noEvictionText(r *evictionreport.EvictionReport, s *evictionreport.Signal, t *evictionreport.Threshold) string {
 	switch {
-	case t.State == GracePeriod:
+	case t.State == evictionreport.GracePeriod:
 		return fmt.Sprintf("; if that lasts for another %s, %s is evicted", humanize.Seconds(t.RemainingSeconds), victimName(s))
 	case s.Ranking == nil:
 		return "; no pod is evicted for this signal, since no figure shows which pod causes it"
@@ -212,12 +213,12 @@ func noEvictionText(r *EvictionReport, s *Signal, t *Threshold) string {
 }
 
 // shortageText compares the figure with the threshold.
-func shortageText(s *Signal, t *Threshold) string {
+func shortageText(s *evictionreport.Signal, t *evictionreport.Threshold) string {
 	if s.Stall {
 		return fmt.Sprintf("%s is %s, above %s", s.Name, s.Unit.Format(*s.Value), s.Unit.Format(*t.Limit))
 	}
 	kind := t.Kind()
-	if t.State == Reclaiming {
+	if t.State == evictionreport.Reclaiming {
 		return fmt.Sprintf("%s is %s, past the %s threshold of %s but not yet at %s, where it ends", s.Name, s.Unit.Format(*s.Value), kind, s.Unit.Format(*t.Limit), s.Unit.Format(*t.Goal))
 	}
 	return fmt.Sprintf("%s is %s, below the %s threshold of %s", s.Name, s.Unit.Format(*s.Value), kind, s.Unit.Format(*t.Limit))
@@ -225,9 +226,9 @@ func shortageText(s *Signal, t *Threshold) string {
 
 // normalText returns the summary if no threshold is met. It names the nearest threshold, by the
 // distance in percent of the capacity.
-func normalText(r *EvictionReport) string {
-	var at *Signal
-	var nearest *Threshold
+func normalText(r *evictionreport.EvictionReport) string {
+	var at *evictionreport.Signal
+	var nearest *evictionreport.Threshold
 	blind := 0
 	for i := range r.Signals {
 		s := &r.Signals[i]

@@ -1,4 +1,4 @@
-package evictionreport
+package reportbuilder
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/eviction/guard"
 )
 
@@ -65,7 +66,7 @@ func FuzzOf(f *testing.F) {
 			}
 		}
 		var out bytes.Buffer
-		if err := r.WriteText(&out, TextOptions{All: true}); err != nil || !strings.HasPrefix(out.String(), r.Summary) {
+		if err := r.WriteText(&out, evictionreport.TextOptions{All: true}); err != nil || !strings.HasPrefix(out.String(), r.Summary) {
 			t.Errorf("%v\n%s", err, &out)
 		}
 	})

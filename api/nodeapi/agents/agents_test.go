@@ -1,4 +1,4 @@
-package nodeapi
+package agents
 
 import (
 	"errors"
@@ -16,6 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
@@ -53,11 +54,11 @@ func TestAgentURL(t *testing.T) {
 		}
 	}
 	a := &Agents{Port: 10290, AddressTypes: []string{"InternalIP"}}
-	if _, err := a.url(facts, "n9"); !errors.Is(err, ErrUnknown) {
+	if _, err := a.url(facts, "n9"); !errors.Is(err, nodeapi.ErrUnknown) {
 		t.Errorf("a node nobody knows: %v, want ErrUnknown", err)
 	}
 	for _, f := range []*cluster.Facts{nil, {}} {
-		if _, err := a.url(f, "n1"); err == nil || errors.Is(err, ErrUnknown) {
+		if _, err := a.url(f, "n1"); err == nil || errors.Is(err, nodeapi.ErrUnknown) {
 			t.Errorf("before nodes were listed: %v, want that they are not known yet", err)
 		}
 	}

@@ -1,4 +1,4 @@
-package nodeapi_test
+package agents_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/nodeapi/agents"
 	"github.com/weir-metrics/weir/api/weirdev"
 )
 
@@ -40,7 +41,7 @@ func (deviceKubelet) List(context.Context, *podresources.ListPodResourcesRequest
 // while the kubelet answers, and after it ended.
 func TestKubeletDevices(t *testing.T) {
 	root := t.TempDir()
-	devices := nodeapi.NewKubeletDevices("n1", root)
+	devices := agents.NewKubeletDevices("n1", root)
 	socket := filepath.Join(root, "pod-resources", "kubelet.sock")
 	handler := nodeapi.NewHandler(nodeapi.Options{Node: "n1", Devices: devices.Read})
 	get := func() (code int, answer nodeapi.NodeDevices) {

@@ -1,4 +1,4 @@
-package scaleclient
+package scaleapi
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 )
 
 func ref(apiVersion, kind, name string) autoscalingv2.CrossVersionObjectReference {
@@ -73,7 +74,7 @@ func TestScales(t *testing.T) {
 	f := func(apiVersion, kind, name, want, wrong string) {
 		t.Helper()
 		got, _, err := scales.Get(t.Context(), "shop", ref(apiVersion, kind, name))
-		selector, wrongSelector := Selector(got.Selector)
+		selector, wrongSelector := scaleclient.Selector(got.Selector)
 		if err == nil {
 			err = wrongSelector
 		}
@@ -91,13 +92,13 @@ func TestScales(t *testing.T) {
 	f("apps/v1beta1", "Deployment", "web", "app=web,tier in (a,b)", "") // another version, as in old manifests
 	f("v1", "ReplicationController", "old", "app=old", "")
 	f("a/b/c", "Deployment", "web", "", "parse the target's apiVersion: unexpected GroupVersion string: a/b/c")
-	if _, _, err := scales.Get(t.Context(), "shop", ref("apps/v1", "Deployment", "gone")); !apierrors.IsNotFound(err) || !IsPermanent(err) {
+	if _, _, err := scales.Get(t.Context(), "shop", ref("apps/v1", "Deployment", "gone")); !apierrors.IsNotFound(err) || !scaleclient.IsPermanent(err) {
 		t.Errorf("a workload that is not there: got %v, want NotFound", err)
 	}
 	before := discoveries.Load()
 	// A kind that does not exist leads to one more discovery, and then to none for a while.
 	for range 3 {
-		if _, _, err := scales.Get(t.Context(), "shop", ref("kruise.io/v1", "CloneSet", "x")); err == nil || !IsPermanent(err) {
+		if _, _, err := scales.Get(t.Context(), "shop", ref("kruise.io/v1", "CloneSet", "x")); err == nil || !scaleclient.IsPermanent(err) {
 			t.Errorf("an unknown kind: got %v, want that it is not there", err)
 		}
 	}
@@ -110,7 +111,7 @@ func TestScales(t *testing.T) {
 	scales.mu.discovered = scales.mu.discovered.Add(-rediscoverInterval)
 	scales.mu.Unlock()
 	f("argoproj.io/v1alpha1", "Rollout", "canary", "app=canary", "")
-	f("argoproj.io/v1alpha1", "Rollout", "mute", "", ErrNoSelector.Error())
+	f("argoproj.io/v1alpha1", "Rollout", "mute", "", scaleclient.ErrNoSelector.Error())
 }
 
 // TestScalesOfASilentServer checks that an API server that never answers blocks neither the next

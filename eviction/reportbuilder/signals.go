@@ -1,4 +1,4 @@
-package evictionreport
+package reportbuilder
 
 import (
 	"fmt"
@@ -11,13 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // newSignals returns the signals that have a threshold, in the order in which they are acted on, and
 // then weir's own without one.
-func newSignals(in *eviction.Input, d *eviction.Decision) []Signal {
-	list := []Signal{}
+func newSignals(in *eviction.Input, d *eviction.Decision) []evictionreport.Signal {
+	list := []evictionreport.Signal{}
 	states := d.Thresholds
 	if states == nil { // without a decision, list the configured thresholds
 		for _, t := range in.Settings.Thresholds {
@@ -28,7 +29,7 @@ func newSignals(in *eviction.Input, d *eviction.Decision) []Signal {
 	for i := range states {
 		t := &states[i]
 		name := string(t.Threshold.Signal)
-		at := slices.IndexFunc(list, func(s Signal) bool { return s.Name == name })
+		at := slices.IndexFunc(list, func(s evictionreport.Signal) bool { return s.Name == name })
 		if at < 0 {
 			at = len(list)
 			list = append(list, newSignal(in, d, t, read))
@@ -39,10 +40,10 @@ func newSignals(in *eviction.Input, d *eviction.Decision) []Signal {
 	}
 	for i := range d.Observations {
 		o := &d.Observations[i]
-		named := func(s Signal) bool { return s.Name == string(o.Signal) }
+		named := func(s evictionreport.Signal) bool { return s.Name == string(o.Signal) }
 		if slices.Contains(eviction.OwnSignals(), o.Signal) && !slices.ContainsFunc(list, named) {
 			shown := newSignal(in, d, &eviction.ThresholdState{Threshold: eviction.Threshold{Signal: o.Signal}, Observation: o}, read)
-			shown.Thresholds = []Threshold{}
+			shown.Thresholds = []evictionreport.Threshold{}
 			list = append(list, shown)
 		}
 	}
@@ -80,9 +81,9 @@ func rankingThreshold(name string, d *eviction.Decision) *eviction.Threshold {
 }
 
 // newSignal returns the signal of a threshold, without its thresholds.
-func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdState, read bool) Signal {
+func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdState, read bool) evictionreport.Signal {
 	signal := t.Threshold.Signal
-	s := Signal{Name: string(signal), Stall: signal.Pressure(), Unit: signalUnit(signal)}
+	s := evictionreport.Signal{Name: string(signal), Stall: signal.Pressure(), Unit: signalUnit(signal)}
 	for _, c := range d.Layout.Collections(signal) {
 		s.ReclaimsFirst = append(s.ReclaimsFirst, string(c))
 	}
@@ -115,8 +116,8 @@ func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdSt
 }
 
 // newThreshold returns the description of a threshold of s.
-func newThreshold(s *Signal, t *eviction.ThresholdState, now time.Time) Threshold {
-	threshold := Threshold{
+func newThreshold(s *evictionreport.Signal, t *eviction.ThresholdState, now time.Time) evictionreport.Threshold {
+	threshold := evictionreport.Threshold{
 		Text: t.Threshold.String(), Hard: t.Threshold.Hard(), Derived: t.Derived,
 		GraceSeconds: t.Threshold.Grace.Seconds(), RemainingSeconds: t.Remaining.Seconds(),
 	}
@@ -157,34 +158,34 @@ func newThreshold(s *Signal, t *eviction.ThresholdState, now time.Time) Threshol
 }
 
 // thresholdState returns the state of a threshold of s.
-func thresholdState(s *Signal, t *eviction.ThresholdState) ThresholdState {
+func thresholdState(s *evictionreport.Signal, t *eviction.ThresholdState) evictionreport.ThresholdState {
 	switch {
 	case s.Doubt != "" || t.Observation == nil:
-		return Unknown
+		return evictionreport.Unknown
 	case t.InForce && t.Met:
-		return InForce
+		return evictionreport.InForce
 	case t.Met:
-		return GracePeriod
+		return evictionreport.GracePeriod
 	case t.Reclaiming:
-		return Reclaiming
+		return evictionreport.Reclaiming
 	}
-	return NotMet
+	return evictionreport.NotMet
 }
 
 // thresholdMessage describes the state of a threshold.
-func thresholdMessage(s *Signal, t *Threshold, now time.Time) string {
+func thresholdMessage(s *evictionreport.Signal, t *evictionreport.Threshold, now time.Time) string {
 	var text string
 	switch t.State {
-	case Unknown:
+	case evictionreport.Unknown:
 		text = "unknown: " + s.Doubt
 		if s.Doubt == "" {
 			text = "not read"
 		}
-	case InForce:
+	case evictionreport.InForce:
 		text = fmt.Sprintf("met by %s since %s, and in force", distanceText(s, t), humanize.Clock(t.Since, now))
-	case GracePeriod:
+	case evictionreport.GracePeriod:
 		text = fmt.Sprintf("met by %s since %s, in force in %s", distanceText(s, t), humanize.Clock(t.Since, now), humanize.Seconds(t.RemainingSeconds))
-	case Reclaiming:
+	case evictionreport.Reclaiming:
 		text = fmt.Sprintf("in force since %s, until the figure is back at %s", humanize.Clock(t.Since, now), s.Unit.Format(*t.Goal))
 	default:
 		text = distanceText(s, t) + " away"
@@ -199,17 +200,17 @@ func thresholdMessage(s *Signal, t *Threshold, now time.Time) string {
 }
 
 // distanceText returns the distance of the figure from a threshold, on either side of it.
-func distanceText(s *Signal, t *Threshold) string {
+func distanceText(s *evictionreport.Signal, t *evictionreport.Threshold) string {
 	if t.Distance == nil {
 		return "an unknown distance"
 	}
 	distance := abs(*t.Distance)
 	if s.Stall {
-		return strings.TrimSuffix(Percent.Format(distance), "%") + " points"
+		return strings.TrimSuffix(evictionreport.Percent.Format(distance), "%") + " points"
 	}
 	text := s.Unit.Format(distance)
 	if t.DistancePercent != nil {
-		text += " (" + Percent.Format(abs(*t.DistancePercent)) + ")"
+		text += " (" + evictionreport.Percent.Format(abs(*t.DistancePercent)) + ")"
 	}
 	return text
 }
@@ -227,29 +228,29 @@ func floatOfQuantity(q *resource.Quantity) *float64 {
 }
 
 // signalUnit returns the unit of a signal's figure.
-func signalUnit(s eviction.Signal) Unit {
+func signalUnit(s eviction.Signal) evictionreport.Unit {
 	if s.Pressure() {
-		return Percent
+		return evictionreport.Percent
 	}
 	return rankingUnit(s)
 }
 
 // rankingUnit returns the unit in which pods are ranked for a signal.
-func rankingUnit(s eviction.Signal) Unit {
+func rankingUnit(s eviction.Signal) evictionreport.Unit {
 	switch s.Resource() {
 	case "inodes":
-		return Inodes
+		return evictionreport.Inodes
 	case "pids":
-		return Processes
+		return evictionreport.Processes
 	case string(corev1.ResourceCPU):
-		return Cores
+		return evictionreport.Cores
 	}
-	return Bytes
+	return evictionreport.Bytes
 }
 
 // newCondition returns the description of a node condition.
-func newCondition(c *eviction.Condition, in *eviction.Input) Condition {
-	condition := Condition{Type: string(c.Type), Reported: c.Reported, MetAt: c.MetAt.UTC()}
+func newCondition(c *eviction.Condition, in *eviction.Input) evictionreport.Condition {
+	condition := evictionreport.Condition{Type: string(c.Type), Reported: c.Reported, MetAt: c.MetAt.UTC()}
 	if !c.Reported {
 		condition.Message = "false; last met at " + humanize.Clock(c.MetAt, in.Now)
 		return condition
@@ -264,8 +265,8 @@ func newCondition(c *eviction.Condition, in *eviction.Input) Condition {
 }
 
 // newContention returns the description of a condition of KEP-5394.
-func newContention(c *eviction.Contention) Contention {
-	contention := Contention{
+func newContention(c *eviction.Contention) evictionreport.Contention {
+	contention := evictionreport.Contention{
 		Type: string(c.Condition), Reported: c.Reported, Avg10: c.Avg10, Avg60: c.Avg60, Threshold: c.Percent, Unknown: c.Unknown,
 	}
 	contention.Message = fmt.Sprintf("%v: tasks stalled for %v%% of the last minute and %v%% of the last 10s; it begins when both reach %v%%, and ends when the first is below that",
@@ -278,7 +279,7 @@ func newContention(c *eviction.Contention) Contention {
 
 // newAdmission returns which pods a node with the decision's conditions admits. It tries one pod of
 // each class.
-func newAdmission(d *eviction.Decision) *Admission {
+func newAdmission(d *eviction.Decision) *evictionreport.Admission {
 	conditions := d.Pressures()
 	admits := func(pod *corev1.Pod) bool { return eviction.Admit(pod, conditions).Admit }
 	tolerating := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: []corev1.Toleration{{Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists}}}}
@@ -286,7 +287,7 @@ func newAdmission(d *eviction.Decision) *Admission {
 		Requests: corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(1, resource.BinarySI)}}}}}}
 	mirror := &corev1.Pod{}
 	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "1"}
-	a := &Admission{BestEffort: admits(&corev1.Pod{}), Tolerating: admits(tolerating), Requesting: admits(requesting), Critical: admits(mirror)}
+	a := &evictionreport.Admission{BestEffort: admits(&corev1.Pod{}), Tolerating: admits(tolerating), Requesting: admits(requesting), Critical: admits(mirror)}
 	switch {
 	case a.BestEffort:
 		a.Message = "any would be admitted"
@@ -299,8 +300,8 @@ func newAdmission(d *eviction.Decision) *Admission {
 }
 
 // newExceededLimit returns the description of a pod that exceeds a limit of local storage.
-func newExceededLimit(e *eviction.ExceededLimit) ExceededLimit {
-	exceeded := ExceededLimit{
+func newExceededLimit(e *eviction.ExceededLimit) evictionreport.ExceededLimit {
+	exceeded := evictionreport.ExceededLimit{
 		Pod: e.Pod.String(), Kind: e.Kind, Name: e.Name, Skipped: string(e.Skipped),
 		UsedBytes: e.Used.AsApproximateFloat64(), LimitBytes: e.Limit.AsApproximateFloat64(),
 	}
