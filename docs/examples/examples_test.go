@@ -9,10 +9,17 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	"github.com/weir-metrics/weir/api/externalmetrics/rules"
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/docs/examples/api"
 	"github.com/weir-metrics/weir/docs/examples/processor"
@@ -115,6 +122,55 @@ func TestPageQuotesTheFiles(t *testing.T) {
 	for _, m := range regexp.MustCompile("`((?:cmd|metric|sources|sinks|processors|docs)/[a-z/]+\\.(?:go|md))`").FindAllStringSubmatch(string(page), -1) {
 		if _, err := os.Stat(filepath.Join("../..", m[1])); err != nil {
 			t.Errorf("docs/extending.md names %s: %v", m[1], err)
+		}
+	}
+}
+
+// TestScalingExamples checks the manifests and rules of the examples whose commands TestExamples of
+// test/apis runs, and that the rules of its cluster are those of the examples.
+func TestScalingExamples(t *testing.T) {
+	read := func(file string) (metrics []map[string]any) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rules.Parse(file, text); err != nil {
+			t.Error(err)
+		}
+		var f struct {
+			Metrics []map[string]any `json:"metrics"`
+		}
+		if err := yaml.Unmarshal(text, &f); err != nil {
+			t.Fatal(err)
+		}
+		return f.Metrics
+	}
+	ofCluster := read(filepath.Join("..", "..", "test", "apis", "testdata", "weir", "rules.yaml"))
+	for _, m := range ofCluster {
+		delete(m, "prometheus")
+	}
+	files, err := filepath.Glob("hpa-*/rules.yaml")
+	if err != nil || len(files) < 4 {
+		t.Fatalf("got %q, %v; want the rules of four examples", files, err)
+	}
+	for _, file := range files {
+		for _, m := range read(file) {
+			if !slices.ContainsFunc(ofCluster, func(o map[string]any) bool { return cmp.Equal(o, m) }) {
+				t.Errorf("%s: test/apis/testdata/weir/rules.yaml has no metric %v", file, m)
+			}
+		}
+		folder := filepath.Dir(file)
+		for _, manifest := range []string{"workload.yaml", "hpa.yaml"} {
+			text, err := os.ReadFile(filepath.Join(folder, manifest))
+			if err != nil {
+				t.Fatal(err)
+			}
+			strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+			for document := range strings.SplitSeq(string(text), "\n---\n") {
+				if _, _, err := strict.Decode([]byte(document), nil, nil); err != nil {
+					t.Errorf("%s/%s: %v", folder, manifest, err)
+				}
+			}
 		}
 	}
 }

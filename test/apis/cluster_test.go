@@ -31,9 +31,9 @@ import (
 
 const (
 	root = "../.."
-	// prometheusPort is the port of the test's Prometheus on the node. weir's rules
-	// (testdata/weir/rules.yaml) use it.
-	prometheusPort = 19090
+	// prometheusPort and examplesPort are the ports of the tests' Prometheuses on the
+	// node. weir's rules (testdata/weir/rules.yaml) use them.
+	prometheusPort, examplesPort = 19090, 19091
 )
 
 // testCluster is the cluster that all tests of this package share.

@@ -225,7 +225,8 @@ func TestHPAOnRules(t *testing.T) {
 	w.deployment(t, namespace, "queue", container("app", "serve", "--listen=:8080"))
 	ip := w.addressOf(t, namespace, "queue")
 	visit(t, ip, "/set?value=1")
-	w.prometheus(t, ip+":8080", namespace, w.podAt(t, namespace, ip))
+	w.prometheus(t, "prometheus", prometheusPort, fmt.Sprintf("static_configs:\n  - targets: [%q]\n    labels: {namespace: %q, queue: orders, pod: %q}",
+		ip+":8080", namespace, w.podAt(t, namespace, ip)))
 	w.deployment(t, namespace, "worker", container("app", "pause"))
 	w.deployment(t, namespace, "clerk", container("app", "pause"))
 	target := resource.MustParse("10")
@@ -278,8 +279,8 @@ func (w *testCluster) podAt(t *testing.T, namespace, ip string) string {
 	return pods.Items[0].Name
 }
 
-// prometheus runs a Prometheus that scrapes target until the end of the test.
-func (w *testCluster) prometheus(t *testing.T, target, namespace, pod string) {
+// prometheus runs a Prometheus that scrapes the targets of a discovery until the end of the test.
+func (w *testCluster) prometheus(t *testing.T, name string, port int, discovery string) {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")
 	if err != nil {
@@ -287,18 +288,17 @@ func (w *testCluster) prometheus(t *testing.T, target, namespace, pod string) {
 	}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yml")
-	text := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: queue\n  static_configs:\n"+
-		"  - targets: [%q]\n    labels: {namespace: %q, queue: orders, pod: %q}\n", target, namespace, pod)
+	text := "global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: test\n  " + discovery + "\n"
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	address := fmt.Sprintf("%s:%d", w.NodeIP(), prometheusPort)
+	address := fmt.Sprintf("%s:%d", w.NodeIP(), port)
 	args := []string{"--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address}
-	if err := w.StartProcess(t.Context(), "prometheus", path, args, "http://"+address+"/-/ready"); err != nil {
+	if err := w.StartProcess(t.Context(), name, path, args, "http://"+address+"/-/ready"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := w.StopProcess(context.Background(), "prometheus"); err != nil {
+		if err := w.StopProcess(context.Background(), name); err != nil {
 			t.Error(err)
 		}
 	})

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -23,8 +26,8 @@ type server struct {
 
 	mu struct {
 		sync.Mutex
-		value    float64 // the gauge
-		received int64   // bytes sent to /sink
+		numbers  []*number
+		received int64 // bytes sent to /sink
 		revert   *time.Timer
 	}
 }
@@ -32,6 +35,19 @@ type server struct {
 func (c command) serve() func(context.Context) error {
 	l := c.load()
 	listen := c.flags.String("listen", ":8080", "address to serve HTTP on")
+	numbers := defaultNumbers()
+	add := func(growing bool) func(string) error {
+		return func(series string) error {
+			n := &number{growing: growing, help: "A number of a test."}
+			if n.name, n.labels, _ = strings.Cut(series, "{"); n.labels != "" {
+				n.labels = "{" + n.labels
+			}
+			numbers = append(numbers, n)
+			return nil
+		}
+	}
+	c.flags.Func("gauge", "metric, with its labels, that has what /set?name=METRIC&value= was given; repeatable", add(false))
+	c.flags.Func("counter", "the same, a counter that grows by that much each second; repeatable", add(true))
 	return func(ctx context.Context) error {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *listen)
 		if err != nil {
@@ -39,6 +55,7 @@ func (c command) serve() func(context.Context) error {
 		}
 		fmt.Fprintf(c.stdout, "workload serves on http://%s\n", listener.Addr())
 		s := &server{burner: newBurner(l.millicores), base: l.millicores, exits: make(chan int, 1)}
+		s.mu.numbers = numbers
 		defer s.memory.release()
 		if err := s.memory.hold(l.bytes, 0); err != nil {
 			listener.Close()
@@ -210,16 +227,49 @@ func (s *server) serveSink(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// serveSet sets the gauge.
+// defaultNumber is what /set changes without a name.
+const defaultNumber = "workload_value"
+
+// defaultNumbers returns the numbers of a server without flags.
+func defaultNumbers() []*number {
+	return []*number{{name: defaultNumber, help: "What /set was last given."}}
+}
+
+// number is a metric that /set changes.
+type number struct {
+	name, labels, help string
+	growing            bool // a counter that grows by value each second
+
+	value float64
+	total float64   // of a counter, at since
+	since time.Time // when value was set
+}
+
+// at returns the number that the metric has at a time.
+func (n *number) at(now time.Time) float64 {
+	if !n.growing {
+		return n.value
+	}
+	return n.total + n.value*now.Sub(n.since).Seconds()
+}
+
+// serveSet sets a number.
 func (s *server) serveSet(w http.ResponseWriter, r *http.Request) {
 	v, err := strconv.ParseFloat(r.FormValue("value"), 64)
 	if err != nil {
 		http.Error(w, "value: want a number", http.StatusBadRequest)
 		return
 	}
+	name := cmp.Or(r.FormValue("name"), defaultNumber)
 	s.mu.Lock()
-	s.mu.value = v
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.mu.numbers, func(n *number) bool { return n.name == name })
+	if i < 0 {
+		http.Error(w, "name: there is no "+name, http.StatusBadRequest)
+		return
+	}
+	n, now := s.mu.numbers[i], time.Now()
+	n.value, n.total, n.since = v, n.at(now), now
 	fmt.Fprintf(w, "%v\n", v)
 }
 
@@ -237,25 +287,30 @@ func (s *server) serveExit(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveMetrics writes the gauge, and the true usage of the process, in the
+// serveMetrics writes the numbers, and the true usage of the process, in the
 // Prometheus text format.
 func (s *server) serveMetrics(w http.ResponseWriter, _ *http.Request) {
+	type sample struct {
+		name, labels, kind, help string
+		value                    float64
+	}
+	var all []sample
 	s.mu.Lock()
-	value, received := s.mu.value, s.mu.received
+	received := s.mu.received
+	for _, n := range s.mu.numbers {
+		kind := map[bool]string{false: "gauge", true: "counter"}[n.growing]
+		all = append(all, sample{n.name, n.labels, kind, n.help, n.at(time.Now())})
+	}
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	for _, m := range []struct {
-		name, kind, help string
-		value            float64
-	}{
-		{"workload_value", "gauge", "What /set was last given.", value},
-		{"workload_cpu_seconds_total", "counter", "CPU time this process has used.", cpuTime().Seconds()},
-		{"workload_cpu_level_cores", "gauge", "CPU this process is to use.", float64(s.burner.get()) / 1000},
-		{"workload_held_bytes", "gauge", "Memory held on purpose.", float64(s.memory.size())},
-		{"workload_received_bytes_total", "counter", "Bytes sent to /sink.", float64(received)},
-	} {
-		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s %s\n", m.name, m.help, m.name, m.kind,
-			m.name, strconv.FormatFloat(m.value, 'g', -1, 64))
+	for _, m := range append(all,
+		sample{"workload_cpu_seconds_total", "", "counter", "CPU time this process has used.", cpuTime().Seconds()},
+		sample{"workload_cpu_level_cores", "", "gauge", "CPU this process is to use.", float64(s.burner.get()) / 1000},
+		sample{"workload_held_bytes", "", "gauge", "Memory held on purpose.", float64(s.memory.size())},
+		sample{"workload_received_bytes_total", "", "counter", "Bytes sent to /sink.", float64(received)},
+	) {
+		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s%s %s\n", m.name, m.help, m.name, m.kind,
+			m.name, m.labels, strconv.FormatFloat(m.value, 'g', -1, 64))
 	}
 }
 

@@ -28,13 +28,14 @@ func resident(t *testing.T) int64 {
 }
 
 // serving starts a server that burns no CPU and returns its URL.
-func serving(t *testing.T) (*server, string) {
+func serving(t *testing.T, numbers ...*number) (*server, string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &server{burner: newBurner(0)}
+	s.mu.numbers = append(defaultNumbers(), numbers...)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.run(ctx, listener) }()
@@ -188,5 +189,24 @@ func TestTrafficArrives(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("traffic: %v", err)
+	}
+}
+
+// TestNumbers sets a gauge and a counter, which grows by what it was given.
+func TestNumbers(t *testing.T) {
+	_, url := serving(t, &number{name: "queue", labels: `{queue="mail"}`, help: "A number of a test."})
+	if code, body := get(t, url+"/set?name=queue&value=3"); code != 200 || body != "3\n" {
+		t.Errorf("GET /set of a gauge: %d %q, want 200 with 3", code, body)
+	}
+	if code, body := get(t, url+"/set?name=other&value=3"); code != 400 || !strings.Contains(body, "there is no other") {
+		t.Errorf("GET /set of another: %d %q, want 400", code, body)
+	}
+	if _, body := get(t, url+"/metrics"); !strings.Contains(body, "# TYPE queue gauge\nqueue{queue=\"mail\"} 3\n") {
+		t.Errorf("the gauge is not in\n%s", body)
+	}
+	began := time.Unix(1000, 0)
+	n := &number{growing: true, value: 5, total: 7, since: began}
+	if got := n.at(began.Add(2 * time.Second)); got != 17 {
+		t.Errorf("a counter at 7 that grows by 5 a second is %v after 2s, want 17", got)
 	}
 }
