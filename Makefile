@@ -68,7 +68,7 @@ test: ## all tests that need no root and no cluster (make verify tests the Helm 
 	$(GO) test -C test/bench ./peers
 
 .PHONY: parity
-parity: ## the autoscaler beside Kubernetes' own code, on random input, and OTLP to a collector's receiver (minutes to compile them, once)
+parity: ## the autoscaler beside Kubernetes' own code, rules beside prometheus-adapter, OTLP to a collector's receiver (minutes to compile them, once)
 	$(GO) test -C test/parity -timeout 8m ./...
 
 # Packages that start goroutines and compile quickly. The others follow in make nightly.
@@ -83,6 +83,7 @@ nightly: ## what is too slow for each change: race detector on all, longer fuzzi
 	$(MAKE) race RACE=./...
 	$(MAKE) fuzz FUZZTIME=1m
 	$(GO) test -C test/parity -timeout 60m -cases 200000 .
+	$(GO) test -C test/parity -timeout 60m ./promadapter -configs 500 -every 1
 	$(GO) test ./test/exact -timeout 60m -seeds 100000
 	$(GO) test ./test/situations -timeout 30m -run TestSoak -soak 24 -v
 	$(MAKE) build && $(GO) test -tags e2e -count 1 -timeout 40m -parallel 12 -v ./test/faults -args -long

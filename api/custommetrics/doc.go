@@ -57,7 +57,7 @@
 // # Files
 //
 //   - provider.go: the protocol library's interface; request.go: what a request asks for.
-//   - rules.go: the metrics that rules define.
+//   - rules.go: the metrics that rules define; objects.go: their objects other than pods and nodes.
 //   - reading.go: the numbers; parts.go: those of devices, volumes and interfaces.
 //   - missing.go: why a number is missing.
 package custommetrics

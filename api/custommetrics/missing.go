@@ -88,15 +88,8 @@ func (m *metricRequest) notFound(e metric.Entity) error {
 
 // noneFound returns the error for a selector that matches no object with a number.
 func (m *metricRequest) noneFound(namespace string, selector labels.Selector, missing []metric.Entity) error {
-	where := ""
-	if namespace != "" {
-		where = " in namespace " + namespace
-	}
 	if len(missing) == 0 {
-		if selector.Empty() {
-			return metricsgroup.NotFound("there are no %s%s", m.object.resource, where)
-		}
-		return metricsgroup.NotFound("no %s%s have labels that match %s", m.object.resource, where, selector)
+		return noObjects(m.object.resource, namespace, selector)
 	}
 	if len(missing) == 1 {
 		return m.notFound(missing[0])

@@ -88,34 +88,9 @@ func newPartSelector(d *metric.Descriptor, kind metric.Kind, selector labels.Sel
 			slices.Sort(c.named)
 		}
 	}
-	return c, c.setAnswerSelector(requirements)
-}
-
-// setAnswerSelector sets the selector for the answer.
-func (p *partSelector) setAnswerSelector(requirements labels.Requirements) error {
-	p.labels = &metav1.LabelSelector{}
-	for _, r := range requirements {
-		e := metav1.LabelSelectorRequirement{Key: r.Key(), Values: r.ValuesUnsorted()}
-		slices.Sort(e.Values)
-		switch r.Operator() {
-		case selection.Equals, selection.DoubleEquals, selection.In:
-			e.Operator = metav1.LabelSelectorOpIn
-		case selection.NotEquals, selection.NotIn:
-			e.Operator = metav1.LabelSelectorOpNotIn
-		case selection.Exists:
-			e.Operator = metav1.LabelSelectorOpExists
-		case selection.DoesNotExist:
-			e.Operator = metav1.LabelSelectorOpDoesNotExist
-		default:
-			return metricsgroup.BadRequest("the metric selector compares %s by %q: choose by =, !=, in, notin or existence", r.Key(), r.Operator())
-		}
-		if e.Operator == metav1.LabelSelectorOpIn && len(e.Values) == 1 {
-			metav1.AddLabelToSelector(p.labels, e.Key, e.Values[0])
-			continue
-		}
-		p.labels.MatchExpressions = append(p.labels.MatchExpressions, e)
-	}
-	return nil
+	var err error
+	c.labels, err = metricsgroup.LabelSelector(selector)
+	return c, err
 }
 
 // whole reports whether c selects the object itself.

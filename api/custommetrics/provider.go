@@ -39,6 +39,9 @@ type Options struct {
 	Sources func() []explain.SourceState
 	// Rules has the metrics that rules define. Default: none.
 	Rules RuleMetrics
+	// Objects lists the objects of rules that are neither pods nor nodes. Without it, such lists have
+	// no label selector.
+	Objects *ClusterObjects
 	// Now returns the time. Default time.Now.
 	Now func() time.Time
 }

@@ -85,7 +85,7 @@ func (p *Provider) ruleValues(ctx context.Context, m metricsgroup.ObjectMetric, 
 	if err != nil {
 		return nil, err
 	}
-	names, err := p.objectNames(m, namespace, selector, info)
+	names, err := p.objectNames(ctx, m, namespace, selector, info)
 	if err != nil {
 		return nil, err
 	}
@@ -110,18 +110,11 @@ func (p *Provider) ruleValues(ctx context.Context, m metricsgroup.ObjectMetric, 
 	return list, nil
 }
 
-// objectNames returns the names of the objects with matching labels, sorted. weir knows the labels of
-// pods and nodes only; of other objects it knows those with a series.
-func (p *Provider) objectNames(m metricsgroup.ObjectMetric, namespace string, selector labels.Selector, info provider.CustomMetricInfo) ([]string, error) {
+// objectNames returns the names of the objects with matching labels, sorted.
+func (p *Provider) objectNames(ctx context.Context, m metricsgroup.ObjectMetric, namespace string, selector labels.Selector, info provider.CustomMetricInfo) ([]string, error) {
 	q := p.requestFor(info.GroupResource, namespace)
 	if q == nil || q.kind == metric.Namespaced {
-		if selector != nil && !selector.Empty() {
-			return nil, metricsgroup.BadRequest("weir does not know the labels of %s: leave the label selector out, or ask for one by its name", info.GroupResource)
-		}
-		if names := m.Names(); len(names) > 0 {
-			return names, nil
-		}
-		return nil, metricsgroup.NotFound("no series of the query of %s is of %s", info.Metric, info.GroupResource)
+		return p.otherObjectNames(ctx, m, namespace, selector, info)
 	}
 	entities, err := q.selectEntities(namespace, selector)
 	if err != nil {

@@ -152,7 +152,7 @@ func TestRulesOfARealPrometheus(t *testing.T) {
 		{"Pod", "app=web", "share", "", "the query of share returns NaN for pod=web-0: perhaps it divides by zero", ""},
 		{"Pod", "app=web", "requests", "path=none", "pods shop/web-0 has no requests: the query of requests returns nothing for namespace=shop,path=none", ""},
 		{"Deployment.apps", "", "requests", "", "Deployment shop/front 40 over -\nDeployment shop/side 2 over -", ""},
-		{"Deployment.apps", "a=b", "requests", "", "weir does not know the labels of deployments.apps: leave the label selector out, or ask for one by its name", ""},
+		{"Deployment.apps", "a=b", "requests", "", "this weir does not know the labels of deployments.apps: leave the label selector out, or ask for one by its name", ""},
 	} {
 		got := list(t, shop, test.kind, test.selector, test.metric, test.metricSelector)
 		said := strings.Join(warnings.Take(), "\n")

@@ -58,6 +58,7 @@ func line(v *v1beta1.ExternalMetricValue) string {
 		window = fmt.Sprintf("%ds", *v.WindowSeconds)
 	}
 	of := labels.Set(v.MetricLabels)
+	delete(of, "__name__")
 	delete(of, "namespace")
 	delete(of, "instance")
 	delete(of, "job")

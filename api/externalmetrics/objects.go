@@ -52,7 +52,7 @@ func (p *Provider) HasObjectMetric(resource schema.GroupResource, name string) b
 func (p *Provider) Mistake(name string) string { return p.Rules().Mistake(name) }
 
 // GetObjectMetric returns the values of a metric for the objects in a namespace, or for those in no
-// namespace. A namespace is in itself. It returns nil if no rule defines the metric.
+// namespace. A namespace is in itself; without one, the values are those of all namespaces. It returns nil if no rule defines the metric.
 func (p *Provider) GetObjectMetric(ctx context.Context, namespace string, selector labels.Selector, info provider.CustomMetricInfo) (metricsgroup.ObjectMetric, error) {
 	s := p.state.Load()
 	m := s.rules.Custom(info.GroupResource, info.Metric)
@@ -71,12 +71,8 @@ func (p *Provider) GetObjectMetric(ctx context.Context, namespace string, select
 		return nil, err
 	}
 	o := &objectMetric{provider: p, loaded: s, rule: m, namespace: namespace, selector: selector, query: q}
-	if selector != nil && !selector.Empty() {
-		if o.answerSelector, err = metav1.ParseToLabelSelector(selector.String()); err != nil {
-			return nil, metricsgroup.BadRequest("%s: %v", m.Name, err)
-		}
-	}
-	return o, nil
+	o.answerSelector, err = metricsgroup.LabelSelector(selector)
+	return o, err
 }
 
 // objectMetric is the answer of a rule for the objects in a namespace.

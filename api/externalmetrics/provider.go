@@ -132,7 +132,7 @@ func (p *Provider) externalList(ctx context.Context, s *loadedRules, m *rules.Ru
 // ask returns the answer to the query of m as of some time ago. It also returns the result for the
 // metric of queries.
 func (p *Provider) ask(ctx context.Context, s *loadedRules, m *rules.Rule, namespace string, selector labels.Selector, ago time.Duration) (*sharedQuery, string, error) {
-	if m.NamespaceLabel != "" && namespace == "" {
+	if m.NamespaceLabel != "" && namespace == "" && !m.IsOfNamespaces() {
 		return nil, resultSelector, metricsgroup.BadRequest("%s is read in a namespace: ask for namespaces/NAMESPACE/%s", m.Name, m.Name)
 	}
 	query, err := m.QueryFor(namespace, selector)
@@ -152,15 +152,13 @@ func (p *Provider) ask(ctx context.Context, s *loadedRules, m *rules.Rule, names
 
 // value converts a series to the API's type.
 func value(m *rules.Rule, s history.InstantValue) (external_metrics.ExternalMetricValue, error) {
-	seriesLabels := maps.Clone(s.Labels)
-	delete(seriesLabels, "__name__")
 	v := external_metrics.ExternalMetricValue{
-		MetricName: m.Name, MetricLabels: seriesLabels, Timestamp: metav1.Time{Time: s.Time},
+		MetricName: m.Name, MetricLabels: maps.Clone(s.Labels), Timestamp: metav1.Time{Time: s.Time},
 	}
 	v.WindowSeconds = windowSeconds(m)
 	about := ""
-	if len(seriesLabels) > 0 {
-		about = " for " + labels.Set(seriesLabels).String()
+	if named := metricsgroup.WithoutName(s.Labels); len(named) > 0 {
+		about = " for " + named.String()
 	}
 	var err error
 	v.Value, err = usableQuantity(m, s.Value, about)
@@ -204,7 +202,7 @@ func quantity(v float64) (resource.Quantity, bool) {
 // narrowedBy lists the matchers that were added to a query.
 func narrowedBy(m *rules.Rule, namespace string, selector labels.Selector) string {
 	var matchers []string
-	if m.NamespaceLabel != "" {
+	if m.NamespaceLabel != "" && namespace != "" {
 		matchers = append(matchers, fmt.Sprintf("%s=%s", m.NamespaceLabel, namespace))
 	}
 	if selector != nil && !selector.Empty() {

@@ -2,7 +2,9 @@ package metricsgroup
 
 import (
 	"context"
+	"maps"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/metrics/pkg/apis/custom_metrics"
 
 	"github.com/weir-metrics/weir/explain"
@@ -19,4 +21,11 @@ type ObjectMetric interface {
 	WhyMissing(ctx context.Context, name string) explain.Finding
 	// Series returns how many series there are.
 	Series() int
+}
+
+// WithoutName returns the labels of a series without the name of its metric, for texts.
+func WithoutName(series map[string]string) labels.Set {
+	others := maps.Clone(series)
+	delete(others, "__name__")
+	return others
 }

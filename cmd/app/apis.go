@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/metadata"
 	customserver "sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
 	customdefinitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/custommetrics"
 	externaldefinitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/externalmetrics"
@@ -281,6 +282,9 @@ func (w *weirProcess) openDerivedMetrics(_ context.Context, h *feature.Host) (er
 			return fmt.Errorf("read the rules of metrics: %w", err)
 		}
 		c.Rules, w.external = rules, rules
+		if c.Objects, err = w.clusterObjects(); err != nil {
+			return err
+		}
 		h.Add(feature.Part{Name: "metrics by rules", Run: rules.Run, Close: func() error { rules.Close(); return nil }})
 	}
 	w.custom = custommetrics.New(c)
@@ -298,6 +302,22 @@ func (w *weirProcess) openDerivedMetrics(_ context.Context, h *feature.Host) (er
 	}
 	w.plan.features.autoscaler.Metrics = podmetrics.New(o)
 	return nil
+}
+
+// clusterObjects returns what lists objects of the cluster, or nil without a whole cluster.
+func (w *weirProcess) clusterObjects() (*custommetrics.ClusterObjects, error) {
+	if !w.HasWholeCluster() {
+		return nil, nil
+	}
+	config, err := w.Cluster.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create metadata client: %w", err)
+	}
+	return &custommetrics.ClusterObjects{Client: client, Resource: w.plan.features.autoscalerClients.Scales.Resource}, nil
 }
 
 // openAutoscaling returns the handler that explains and evaluates autoscalers. Without a whole cluster

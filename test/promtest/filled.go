@@ -18,6 +18,13 @@ import (
 // at that time. It skips the test if there is no promtool.
 func Filled(t testing.TB, exposition func(io.Writer), query string, at time.Time, series int) *history.Client {
 	t.Helper()
+	_, client := FilledURL(t, exposition, query, at, series)
+	return client
+}
+
+// FilledURL is like Filled, and also returns the URL of the Prometheus.
+func FilledURL(t testing.TB, exposition func(io.Writer), query string, at time.Time, series int) (string, *history.Client) {
+	t.Helper()
 	if _, err := exec.LookPath("promtool"); err != nil {
 		t.Skip("no promtool in $PATH: apt-get install prometheus")
 	}
@@ -45,7 +52,7 @@ func Filled(t testing.TB, exposition func(io.Writer), query string, at time.Time
 	defer cancel()
 	for {
 		if a, err := client.Query(ctx, query, at); err == nil && len(a.Series) == series {
-			return client
+			return url, client
 		}
 		select {
 		case <-ctx.Done():

@@ -13,7 +13,8 @@ import (
 )
 
 // QueryFor returns the query for a caller in a namespace with a selector. A rule that is not
-// namespaced ignores the namespace. The error is about the selector.
+// namespaced ignores the namespace, and a rule of namespaces without one is for all. The error is
+// about the selector.
 func (r *Rule) QueryFor(namespace string, selector selectors.Selector) (string, error) {
 	expr, err := queryParser.ParseExpr(r.Query)
 	if err != nil {
@@ -24,7 +25,7 @@ func (r *Rule) QueryFor(namespace string, selector selectors.Selector) (string, 
 		return "", err
 	}
 	var namespaceMatcher *labels.Matcher
-	if r.NamespaceLabel != "" {
+	if r.NamespaceLabel != "" && (namespace != "" || !r.IsOfNamespaces()) {
 		if namespaceMatcher, err = labels.NewMatcher(labels.MatchEqual, r.NamespaceLabel, namespace); err != nil {
 			return "", fmt.Errorf("match namespace: %w", err)
 		}

@@ -45,16 +45,26 @@ var knownObjects = map[string]Object{
 	"job":                   builtIn("batch", "jobs", "Job", true),
 	"cronjob":               builtIn("batch", "cronjobs", "CronJob", true),
 	"ingress":               builtIn("networking.k8s.io", "ingresses", "Ingress", true),
+	"networkpolicy":         builtIn("networking.k8s.io", "networkpolicies", "NetworkPolicy", true),
+
+	"configmap":               builtIn("", "configmaps", "ConfigMap", true),
+	"secret":                  builtIn("", "secrets", "Secret", true),
+	"serviceaccount":          builtIn("", "serviceaccounts", "ServiceAccount", true),
+	"resourcequota":           builtIn("", "resourcequotas", "ResourceQuota", true),
+	"replicationcontroller":   builtIn("", "replicationcontrollers", "ReplicationController", true),
+	"poddisruptionbudget":     builtIn("policy", "poddisruptionbudgets", "PodDisruptionBudget", true),
+	"horizontalpodautoscaler": builtIn("autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true),
 }
 
 func builtIn(group, resource, kind string, namespaced bool) Object {
 	return Object{Resource: schema.GroupResource{Group: group, Resource: resource}, Kind: kind, Version: "v1", Label: strings.ToLower(kind), Namespaced: namespaced}
 }
 
-// KnownObject returns the kind of objects with a resource, in its singular or plural. An empty group is any group.
+// KnownObject returns the kind of objects with a resource, in its singular or plural. An empty group is any group,
+// and the first name of a group stands for it.
 func KnownObject(group, resource string) (Object, bool) {
 	for word, o := range knownObjects {
-		if (resource == word || resource == o.Resource.Resource) && (group == "" || group == o.Resource.Group) {
+		if (resource == word || resource == o.Resource.Resource) && (group == "" || strings.HasPrefix(o.Resource.Group+".", group+".")) {
 			return o, true
 		}
 	}
@@ -99,12 +109,25 @@ func (p *fileParser) object(n *yaml.Node) *Object {
 			o.Resource, o.Version, o.Namespaced = k.Resource, k.Version, k.Namespaced
 			o.Kind = k.Kind
 		} else if o.Kind == "" {
-			singular := strings.TrimSuffix(o.Resource.Resource, "s")
+			singular := SingularOf(o.Resource.Resource)
 			o.Kind = strings.ToUpper(singular[:1]) + singular[1:]
 		}
 		return &o
 	}
 	return &Object{}
+}
+
+// pluralEndings are the endings of plurals and of their singulars. The first that fits counts.
+var pluralEndings = [][2]string{{"ies", "y"}, {"sses", "ss"}, {"xes", "x"}, {"ches", "ch"}, {"shes", "sh"}, {"s", ""}}
+
+// SingularOf returns the usual singular of a resource.
+func SingularOf(plural string) string {
+	for _, ending := range pluralEndings {
+		if stem, ok := strings.CutSuffix(plural, ending[0]); ok && stem != "" {
+			return stem + ending[1]
+		}
+	}
+	return plural
 }
 
 // scope returns whether a rule's query is narrowed to a namespace. namespaced is the key at n, or true if n is nil.
@@ -131,7 +154,7 @@ func (p *fileParser) scope(o *Object, namespaced bool, n *yaml.Node) bool {
 
 // completeLabel makes one label of the two that hold the namespace in a rule for namespaces.
 func (r *Rule) completeLabel() {
-	if r.Object == nil || !r.Object.IsNamespace() {
+	if !r.IsOfNamespaces() {
 		return
 	}
 	if r.NamespaceLabel == DefaultNamespaceLabel {

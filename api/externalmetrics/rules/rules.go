@@ -79,6 +79,9 @@ func (r *Rule) ID() string {
 	return r.Object.Resource.String() + "/" + r.Name
 }
 
+// IsOfNamespaces reports whether the values are of namespaces.
+func (r *Rule) IsOfNamespaces() bool { return r.Object != nil && r.Object.IsNamespace() }
+
 func (r *Rule) id() ruleID {
 	if r.Object == nil {
 		return ruleID{name: r.Name}

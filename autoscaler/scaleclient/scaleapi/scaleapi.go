@@ -136,11 +136,7 @@ func (c *Client) mappings(ctx context.Context, ref autoscalingv2.CrossVersionObj
 		return nil, fmt.Errorf("parse the target's apiVersion: %w", err)
 	}
 	kind := schema.GroupKind{Group: gv.Group, Kind: ref.Kind}
-	mappings, err := c.mapper.RESTMappingsWithContext(ctx, kind)
-	if meta.IsNoMatchError(err) && c.mayDiscover(time.Now()) {
-		c.mapper.ResetWithContext(ctx)
-		mappings, err = c.mapper.RESTMappingsWithContext(ctx, kind)
-	}
+	mappings, err := discover(ctx, c, func() ([]*meta.RESTMapping, error) { return c.mapper.RESTMappingsWithContext(ctx, kind) })
 	if err != nil {
 		return nil, fmt.Errorf("find the resource of kind %s: %w", ref.Kind, err)
 	}
@@ -148,6 +144,23 @@ func (c *Client) mappings(ctx context.Context, ref autoscalingv2.CrossVersionObj
 		return nil, fmt.Errorf("find the resource of kind %s: %w", ref.Kind, &meta.NoKindMatchError{GroupKind: kind})
 	}
 	return mappings, nil
+}
+
+// Resource returns the version of a resource that the API server prefers.
+func (c *Client) Resource(ctx context.Context, resource schema.GroupResource) (schema.GroupVersionResource, error) {
+	return discover(ctx, c, func() (schema.GroupVersionResource, error) {
+		return c.mapper.ResourceForWithContext(ctx, resource.WithVersion(""))
+	})
+}
+
+// discover calls find, and once more after a discovery if it finds no match.
+func discover[T any](ctx context.Context, c *Client, find func() (T, error)) (T, error) {
+	found, err := find()
+	if meta.IsNoMatchError(err) && c.mayDiscover(time.Now()) {
+		c.mapper.ResetWithContext(ctx)
+		return find()
+	}
+	return found, err
 }
 
 // mayDiscover reports whether the last discovery was long enough ago.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
+	"github.com/weir-metrics/weir/api/metricsgroup"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
@@ -180,7 +181,7 @@ func tryRule(ctx context.Context, p *externalmetrics.Provider, m *rules.Rule, na
 		return r, err
 	}
 	for _, v := range list.Items {
-		r.rows = append(r.rows, []string{v.MetricName, v.Value.String(), labels.Set(v.MetricLabels).String()})
+		r.rows = append(r.rows, []string{v.MetricName, v.Value.String(), metricsgroup.WithoutName(v.MetricLabels).String()})
 	}
 	r.series, r.objects = strconv.Itoa(len(list.Items)), "-"
 	return r, nil

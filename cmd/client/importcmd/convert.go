@@ -2,6 +2,7 @@ package importcmd
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,6 +26,8 @@ type converter struct {
 	file string
 	// series returns the series that a selector matches; nil without a Prometheus.
 	series func(selector string) ([]map[string]string, error)
+	// custom are the custom resources that the cluster has, as far as known.
+	custom []schema.GroupResource
 	rules  []writtenRule
 	notes  []note
 }
@@ -239,11 +242,13 @@ func (n *naming) metric(series string) (name string, ok bool) {
 // objects returns the objects of a family by their labels, and the label of the namespace.
 func (c *converter) objects(r *adapterRule, f family) (byLabel map[string]rules.Object, namespaceLabel string, err error) {
 	byLabel = map[string]rules.Object{}
+	labelOf := map[schema.GroupResource]string{}
 	for label, o := range r.Resources.Overrides {
-		object := objectOf(o.Group, o.Resource)
+		object := c.objectOf(o.Group, o.Resource)
 		if object.IsNamespace() {
 			namespaceLabel = label
 		}
+		labelOf[object.Resource] = label
 		if f.labels[label] {
 			byLabel[label] = object
 		}
@@ -264,19 +269,30 @@ func (c *converter) objects(r *adapterRule, f family) (byLabel map[string]rules.
 		if _, known := byLabel[label]; known || !ok {
 			continue
 		}
-		if o, ok := rules.KnownObject(group, resource); ok {
-			byLabel[label] = o
-		} else {
+		o, ok := c.knownObject(group, resource)
+		if !ok {
 			unknown = append(unknown, label)
+			continue
 		}
+		// The adapter asks by the label that it has for the resource, whichever label made it look.
+		asked := cmp.Or(labelOf[o.Resource], t.label(sanitizeGroup(o.Resource.Group), o.Label))
+		if asked != label {
+			c.remark(r, "the label %s is of %s, for which prometheus-adapter asks by the label %s, and so does the rule", label, o.Resource, asked)
+		}
+		byLabel[asked] = o
 	}
 	if c.series == nil && f.labels != nil {
 		c.remark(r, "resources.template: of the labels of %s, those that seriesQuery requires are known; name a Prometheus with --url, to see the others", f.name)
 	}
 	if len(unknown) > 0 {
-		c.remark(r, "labels of %s that are of no resource of Kubernetes itself: %s; for a custom resource, write a rule", f.name, humanize.List(unknown, 0))
+		c.remark(r, "labels of %s that are of no resource of Kubernetes itself: %s; name custom resources with --custom-resource", f.name, humanize.List(unknown, 0))
 	}
 	return byLabel, namespaceLabel, nil
+}
+
+// sanitizeGroup returns a group as it is in labels.
+func sanitizeGroup(group string) string {
+	return strings.NewReplacer(".", "_", "-", "_").Replace(group)
 }
 
 // labelTemplate is resources.template: how a resource becomes a label, and a label a resource.
@@ -319,9 +335,24 @@ func (l *labelTemplate) resource(label string) (group, resource string, ok bool)
 	return group, match[l.pattern.SubexpIndex("resource")], true
 }
 
-// objectOf returns the object of an override. The resource of an unknown one is made a plural.
-func objectOf(group, resource string) rules.Object {
+// knownObject returns the kind of objects with a resource, in its singular or plural, as rules.KnownObject does.
+func (c *converter) knownObject(group, resource string) (rules.Object, bool) {
 	if o, ok := rules.KnownObject(group, resource); ok {
+		return o, true
+	}
+	for _, r := range c.custom {
+		singular := rules.SingularOf(r.Resource)
+		if (resource == singular || resource == r.Resource) && (group == "" || strings.HasPrefix(r.Group+".", group+".")) {
+			return rules.Object{Resource: r, Label: singular, Namespaced: true}, true
+		}
+	}
+	return rules.Object{}, false
+}
+
+// objectOf returns the object of an override. The resource of an unknown one is made a plural.
+func (c *converter) objectOf(group, resource string) rules.Object {
+	group, resource = strings.ToLower(group), strings.ToLower(resource) // as the adapter does
+	if o, ok := c.knownObject(group, resource); ok {
 		return o
 	}
 	if !strings.HasSuffix(resource, "s") || strings.HasSuffix(resource, "ss") {
@@ -371,7 +402,7 @@ func (c *converter) customMetric(r *adapterRule, f family, name string) {
 
 // forObject returns the value of for: the word of a known object, or a mapping.
 func forObject(o *rules.Object, label string) any {
-	if o.Label == label {
+	if o.Label == label && o.Version != "" {
 		return label
 	}
 	return writtenObject{o.Resource.Group, o.Resource.Resource, label}

@@ -13,9 +13,11 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/history"
@@ -32,6 +34,7 @@ const defaultURL = "http://prometheus.monitoring:9090"
 
 func newPrometheusAdapter() *cobra.Command {
 	var url string
+	var custom []string
 	cmd := &cobra.Command{
 		Use:   "prometheus-adapter CONFIG",
 		Short: "Write rules of metrics from a prometheus-adapter's configuration",
@@ -44,7 +47,11 @@ cannot be carried over is named with its line and the reason, and the exit statu
 The adapter looks in Prometheus for the series that its rules choose. With --url this command
 does so once, and writes a rule for each metric. From outside the cluster, forward a port:
   kubectl -n monitoring port-forward service/prometheus 9090 &
-  weir import prometheus-adapter config.yaml --url=http://localhost:9090 > rules.yaml`,
+  weir import prometheus-adapter config.yaml --url=http://localhost:9090 > rules.yaml
+
+Where labels name custom resources by resources.template, name those too:
+  kubectl get customresourcedefinitions -o name | sed 's,.*/,--custom-resource=,' |
+    xargs weir import prometheus-adapter config.yaml --url=http://localhost:9090 > rules.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return cli.Usage(fmt.Errorf("%d files: name one configuration of prometheus-adapter", len(args)))
@@ -67,6 +74,9 @@ does so once, and writes a rule for each metric. From outside the cluster, forwa
 					return recentSeries(cmd.Context(), client, selector)
 				}
 			}
+			for _, name := range custom {
+				c.custom = append(c.custom, schema.ParseGroupResource(strings.ToLower(name)))
+			}
 			config, err := parseConfig(args[0], content)
 			if err != nil {
 				return err
@@ -76,6 +86,7 @@ does so once, and writes a rule for each metric. From outside the cluster, forwa
 		},
 	}
 	cmd.Flags().StringVar(&url, "url", "", "`URL` of a Prometheus that has the series of the rules")
+	cmd.Flags().StringSliceVar(&custom, "custom-resource", nil, "`NAME` of a custom resource of the cluster, such as replicators.example.com; repeatable")
 	return cmd
 }
 

@@ -71,6 +71,9 @@ func convertQuery(text, series, objectLabel, namespaceLabel string) (*convertedQ
 	if objectLabel != "" && !rules.MayHaveLabel(expr, objectLabel) {
 		return nil, fmt.Errorf("the query returns no label %s, so prometheus-adapter has a value of no object", objectLabel)
 	}
+	if objectLabel != "" && objectLabel != namespaceLabel && comparesObjects(expr, objectLabel) {
+		return nil, fmt.Errorf("the query aggregates the objects that are asked for, without the label %s, and weir asks for all objects of a namespace at once: group by <<.GroupBy>> everywhere", objectLabel)
+	}
 	q := &convertedQuery{}
 	for _, v := range vectorSelectors(expr) {
 		name := metricName(v)
@@ -104,6 +107,31 @@ func dependsOnCaller(n parse.Node, overMatchers bool) bool {
 
 func namesMatchers(p *parse.PipeNode) bool {
 	return strings.Contains(p.String(), "LabelMatchers") || strings.Contains(p.String(), "LabelValuesByName")
+}
+
+// comparesObjects reports whether the value of an object depends on the other objects that are asked for: the
+// query aggregates series that it narrows to these objects, and does not group by their label.
+func comparesObjects(n parser.Node, objectLabel string) bool {
+	mixes := false
+	switch n := n.(type) {
+	case *parser.AggregateExpr:
+		mixes = slices.Contains(n.Grouping, objectLabel) == n.Without
+	case *parser.Call:
+		mixes = slices.Contains([]string{"scalar", "absent", "absent_over_time"}, n.Func.Name)
+	}
+	if mixes && slices.ContainsFunc(vectorSelectors(n), func(v *parser.VectorSelector) bool {
+		return slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool {
+			return m.Name == matchersMark || m.Name == objectLabel && m.Value == objectMark
+		})
+	}) {
+		return true
+	}
+	for child := range parser.ChildrenIter(n) {
+		if comparesObjects(child, objectLabel) {
+			return true
+		}
+	}
+	return false
 }
 
 func vectorSelectors(n parser.Node) (all []*parser.VectorSelector) {
