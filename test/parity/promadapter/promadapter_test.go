@@ -39,6 +39,11 @@ type question struct {
 	lost bool
 }
 
+// isPlain reports whether q asks for everything.
+func (q *question) isPlain() bool {
+	return q.selector == "" && q.metricSelector == "" && (q.name == "*" || q.resource == "")
+}
+
 // path returns the path and parameters of the request.
 func (q *question) path() string {
 	parameters := url.Values{}
@@ -209,14 +214,15 @@ func (c *comparison) ask(t *testing.T, q question) {
 	}
 }
 
-// everything asks about all metrics of the adapter, and about some that do not exist.
+// everything asks about all metrics of the adapter, and about some that do not exist. It asks the plain questions, and
+// of the others those for which keep returns true.
 func (c *comparison) everything(t *testing.T, keep func() bool) {
 	t.Helper()
 	c.discovery(t)
 	custom := slices.SortedFunc(slices.Values(c.adapter.custom), func(a, b provider.CustomMetricInfo) int { return cmp.Compare(a.String(), b.String()) })
 	for _, info := range custom {
 		for _, q := range questionsAbout(info) {
-			if keep() {
+			if keep() || q.isPlain() {
 				c.ask(t, q)
 			}
 		}
@@ -230,7 +236,7 @@ func (c *comparison) everything(t *testing.T, keep func() bool) {
 	}
 	for _, info := range c.adapter.external {
 		for _, q := range questionsAboutExternal(info.Metric) {
-			if keep() {
+			if keep() || q.isPlain() {
 				c.ask(t, q)
 			}
 		}
