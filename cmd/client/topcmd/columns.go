@@ -39,7 +39,7 @@ func columns(r usage.Resource) []column {
 			cpu(), cpuShare.column("CPU%", metric.CPUNodeUtilization, metric.CPUNodeCapacity),
 			memory(), memoryShare.column("MEMORY%", metric.MemoryNodeUtilization, metric.MemoryNodeCapacity),
 			wide(sized("RSS", metric.MemoryRSS)),
-			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
+			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)), storage(),
 			window(), atRisk(), reason(),
 		}
 	case usage.Pods:
@@ -49,7 +49,7 @@ func columns(r usage.Resource) []column {
 			cpu(), memory(), running(),
 			cpuRequest(), cpuLimit(), memoryRequest(), memoryLimit(), restarts(),
 			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
-			wide(sized("RSS", metric.MemoryRSS)), wide(node()), window(), atRisk(), reason(),
+			wide(sized("RSS", metric.MemoryRSS)), storage(), wide(node()), window(), atRisk(), reason(),
 		}
 	case workloads:
 		return []column{
@@ -58,7 +58,7 @@ func columns(r usage.Resource) []column {
 			cpu(), memory(), podsMeasured(),
 			cpuRequest(), cpuLimit(), memoryRequest(), memoryLimit(), restarts(),
 			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
-			wide(sized("RSS", metric.MemoryRSS)), reason(),
+			wide(sized("RSS", metric.MemoryRSS)), storage(), reason(),
 		}
 	case usage.Containers:
 		return []column{
@@ -67,7 +67,7 @@ func columns(r usage.Resource) []column {
 			name("NAME", func(it *usage.Item) string { return it.Container }),
 			cpu(), memory(),
 			cpuRequest(), cpuLimit(), memoryRequest(), memoryLimit(), restarts(),
-			wide(sized("RSS", metric.MemoryRSS)), wide(node()), window(), reason(),
+			wide(sized("RSS", metric.MemoryRSS)), storage(), wide(node()), window(), reason(),
 		}
 	default:
 		return []column{
@@ -220,16 +220,28 @@ func mainReasons(all []usage.GroupReason) (reasons []usage.GroupReason) {
 }
 
 func value(title string, id metric.ID, format func(float64) string) column {
-	return column{title: title, needs: []metric.ID{id}, text: amount(func(it *usage.Item) (float64, bool) {
+	return column{title: title, needs: []metric.ID{id}, text: amount(valueOf(id), format)}
+}
+
+// valueOf returns the function that reads a metric of an item.
+func valueOf(id metric.ID) func(*usage.Item) (float64, bool) {
+	return func(it *usage.Item) (float64, bool) {
 		v, ok := it.Metrics[id.String()]
 		return v, ok
-	}, format)}
+	}
 }
 
 func sized(title string, id metric.ID) column { return value(title, id, humanize.Bytes) }
 func ratio(title string, id metric.ID) column { return value(title, id, humanize.Percent) }
 func count(title string, id metric.ID) column {
 	return value(title, id, func(v float64) string { return humanize.Decimal(v, 0) })
+}
+
+// storage is the column of ephemeral storage, where a source of weir's has it.
+func storage() column {
+	c := wide(sized("EPHEMERAL-STORAGE", metric.EphemeralStorageUsage))
+	c.rare = true
+	return c
 }
 
 func cpuRequest() column    { return wide(ratio("CPU/REQUEST", metric.CPUUtilization)) }

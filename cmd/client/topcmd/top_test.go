@@ -75,7 +75,7 @@ func newTestCluster() *testCluster {
 	web.Metrics = map[string]float64{"cpu/request": 0.5e9, "cpu/utilization": 0.5, "memory/utilization": 0.9, "cpu/limit": 1e9, "memory/limit": 200 << 20, "network/rx_rate": 2048}
 	lastKnown := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-2", Workload: usage.Workload{Kind: "Deployment", Name: "web"}}, 90_000_000, 300<<20)
 	lastKnown.CPU.LastKnown = true
-	lastKnown.Metrics = map[string]float64{"cpu/request": 1e9, "memory/limit": 400 << 20}
+	lastKnown.Metrics = map[string]float64{"cpu/request": 1e9, "memory/limit": 400 << 20, "ephemeral_storage/usage": 50 << 20}
 	web.Reasons = []usage.GroupReason{{Group: "network", Reason: "NotApplicable", Message: "it has none of its own"}}
 	lastKnown.Reasons = []usage.GroupReason{{Group: "cpu", Reason: "NodeTimeout", Message: "the node did not answer in time"}}
 	young := usage.Item{Node: "n2", Namespace: "bank", Pod: "vault", Memory: &usage.MemoryUsage{WorkingSetBytes: 5 << 20, Time: noon},
@@ -190,6 +190,7 @@ func TestAsksForWhatIsShown(t *testing.T) {
 		"pods -n shop -o json":             {Namespace: "shop"},
 		"containers -A --no-headers":       {Metrics: []string{}},
 		"cgroups /kubepods* -o wide":       {Name: "/kubepods*", Metrics: []string{"cpu/limit", "memory/limit", "memory/rss", "process/count"}},
+		"pods --sort-by=ephemeral-storage": {Metrics: []string{"ephemeral_storage/usage"}},
 		"pods --sort-by=cpu --output=yaml": {},
 	} {
 		lister := newTestCluster()

@@ -71,6 +71,7 @@ func (o ordering) size(it *usage.Item) float64 {
 
 var sizes = map[string]func(*usage.Item) (float64, bool){
 	"cpu": nanocores, "memory": workingSet, "cpu/limit": cpuShare.value, "memory/limit": memoryShare.value,
+	"ephemeral-storage": valueOf(metric.EphemeralStorageUsage),
 }
 
 // String describes the order.

@@ -21,7 +21,7 @@ const workloads usage.Resource = "workloads"
 
 // workloadMetrics are the metrics that are added up, besides CPU and memory.
 var workloadMetrics = []metric.ID{
-	metric.CPURequest, metric.CPULimit, metric.MemoryRequest, metric.MemoryLimit, metric.MemoryRSS, metric.NetworkRxRate, metric.NetworkTxRate,
+	metric.CPURequest, metric.CPULimit, metric.MemoryRequest, metric.MemoryLimit, metric.MemoryRSS, metric.NetworkRxRate, metric.NetworkTxRate, metric.EphemeralStorageUsage,
 }
 
 func isNamespaced(r usage.Resource) bool { return r == workloads || r.Namespaced() }
