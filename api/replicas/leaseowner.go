@@ -17,34 +17,35 @@ import (
 // removes weir then need not know their names.
 type ownedLeases struct {
 	coordinationv1.LeasesGetter
-	owner     metav1.OwnerReference
-	namespace string // of the owner
+	owner *account
 }
 
-// ownLeases returns a client that creates Leases which belong to weir's service account. The token in
-// tokenFile names the account. Without such a token, as outside of pods, Leases belong to nobody.
-func ownLeases(c coordinationv1.LeasesGetter, tokenFile string) coordinationv1.LeasesGetter {
+// account is a service account.
+type account struct {
+	namespace string
+	reference metav1.OwnerReference
+}
+
+// readAccount returns the account of weir, which its token names. It is nil without such a token, as
+// outside of pods.
+func readAccount(tokenFile string) *account {
 	token, err := os.ReadFile(tokenFile)
 	if err != nil {
-		return c
+		return nil
 	}
-	namespace, owner, ok := accountOf(string(token))
-	if !ok {
-		return c
-	}
-	return ownedLeases{c, owner, namespace}
+	return accountOf(string(token))
 }
 
-// accountOf returns the namespace and the reference of the service account for which the API server
-// issued a token. It verifies nothing.
-func accountOf(token string) (namespace string, owner metav1.OwnerReference, ok bool) {
+// accountOf returns the service account for which the API server issued a token, or nil. It verifies
+// nothing.
+func accountOf(token string) *account {
 	parts := strings.Split(strings.TrimSpace(token), ".")
 	if len(parts) != 3 {
-		return "", owner, false
+		return nil
 	}
 	text, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {
-		return "", owner, false
+		return nil
 	}
 	var claims struct {
 		Kubernetes struct {
@@ -56,19 +57,21 @@ func accountOf(token string) (namespace string, owner metav1.OwnerReference, ok 
 		} `json:"kubernetes.io"`
 	}
 	err = json.Unmarshal(text, &claims)
-	account := claims.Kubernetes.Account
-	owner = metav1.OwnerReference{APIVersion: "v1", Kind: "ServiceAccount", Name: account.Name, UID: account.UID}
-	return claims.Kubernetes.Namespace, owner, err == nil && account.Name != "" && account.UID != ""
+	named := claims.Kubernetes.Account
+	if err != nil || named.Name == "" || named.UID == "" {
+		return nil
+	}
+	return &account{claims.Kubernetes.Namespace, metav1.OwnerReference{APIVersion: "v1", Kind: "ServiceAccount", Name: named.Name, UID: named.UID}}
 }
 
 // Leases implements coordinationv1.LeasesGetter. Leases in other namespaces than the owner's belong
 // to nobody: Kubernetes would delete them at once.
 func (l ownedLeases) Leases(namespace string) coordinationv1.LeaseInterface {
 	leases := l.LeasesGetter.Leases(namespace)
-	if namespace != l.namespace {
+	if namespace != l.owner.namespace {
 		return leases
 	}
-	return ownedLease{leases, l.owner}
+	return ownedLease{leases, l.owner.reference}
 }
 
 type ownedLease struct {

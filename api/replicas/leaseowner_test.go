@@ -10,6 +10,7 @@ import (
 	coordination "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
 // TestLeasesBelongToTheAccount checks that a new Lease belongs to the service account that weir's
@@ -22,7 +23,11 @@ func TestLeasesBelongToTheAccount(t *testing.T) {
 			t.Fatal(err)
 		}
 		lease := &coordination.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "weir-system", Name: "weir"}}
-		got, err := ownLeases(fake.NewClientset().CoordinationV1(), file).Leases("weir-system").Create(t.Context(), lease, metav1.CreateOptions{})
+		var leases coordinationv1.LeasesGetter = fake.NewClientset().CoordinationV1()
+		if own := readAccount(file); own != nil {
+			leases = ownedLeases{leases, own}
+		}
+		got, err := leases.Leases("weir-system").Create(t.Context(), lease, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

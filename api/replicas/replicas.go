@@ -5,6 +5,7 @@
 //	replicas.go     Replicas: flags, and the start of the election
 //	peers.go        transports to the other members
 //	leaseowner.go   the Leases belong to weir's service account
+//	pods.go         verifies that a Lease names a pod of weir
 package replicas
 
 import (
@@ -18,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
 	"github.com/weir-metrics/weir/api/replicas/forward"
 	"github.com/weir-metrics/weir/api/replicas/leader"
@@ -50,7 +52,7 @@ type Replicas struct {
 }
 
 // lease names the Lease in which the replicas of a weir elect their leader.
-type lease struct{ namespace, name, identity, address string }
+type lease struct{ namespace, name, identity, address, port string }
 
 // Flags adds the flags.
 func (r *Replicas) Flags(f *pflag.FlagSet) {
@@ -62,11 +64,11 @@ func (r *Replicas) Flags(f *pflag.FlagSet) {
 // Join takes the name and address of this pod from the environment. Without them there are no other
 // replicas.
 func (r *Replicas) Join(port int, getenv func(string) string) {
-	l := &lease{namespace: getenv("POD_NAMESPACE"), name: r.LeaseName, identity: getenv("POD_NAME"), address: getenv("POD_IP")}
+	l := &lease{namespace: getenv("POD_NAMESPACE"), name: r.LeaseName, identity: getenv("POD_NAME"), address: getenv("POD_IP"), port: strconv.Itoa(port)}
 	if l.name == "" || l.namespace == "" || l.identity == "" || l.address == "" {
 		return
 	}
-	l.address = net.JoinHostPort(l.address, strconv.Itoa(port))
+	l.address = net.JoinHostPort(l.address, l.port)
 	r.lease = l
 }
 
@@ -114,13 +116,18 @@ func (r *Replicas) open(h *feature.Host) error {
 		return err
 	}
 	log := h.Logr.WithName("server")
-	leases := ownLeases(client.CoordinationV1(), kube.BearerTokenFile)
+	var leases coordinationv1.LeasesGetter = client.CoordinationV1()
+	var verify func(ctx context.Context, identity, address string) error
+	if own := readAccount(kube.BearerTokenFile); own != nil {
+		leases = ownedLeases{leases, own}
+		verify = replicaPods{client.CoreV1().Pods(r.lease.namespace), own.reference.Name, r.lease.port}.verify
+	}
 	// A pod that restarts in place is another process, so it needs another identity.
 	self := members.Member{Identity: r.lease.identity + "_" + string(uuid.NewUUID()), Address: r.lease.address, Certificate: string(r.certificate.PEM())}
 	elector, err := leader.New(leader.Options{
 		Client: leases, Namespace: r.lease.namespace, Name: r.lease.name,
 		Identity: self.Identity, Address: self.Address, Certificate: r.certificate.PEM(),
-		Ready: r.IsReady, Reads: r.FreshReads, Logger: log.WithName("leader"),
+		Verify: verify, Ready: r.IsReady, Reads: r.FreshReads, Logger: log.WithName("leader"),
 	})
 	if err != nil {
 		return err
@@ -143,7 +150,7 @@ func (r *Replicas) open(h *feature.Host) error {
 	if r.SharesReads {
 		registry, err := members.New(members.Options{
 			Client: leases, Namespace: r.lease.namespace, Name: r.lease.name, Replica: r.lease.identity, Self: self,
-			Changed: peerUpdater(shown, self.Identity, r.SetMembers), Logger: log.WithName("members"),
+			Changed: peerUpdater(shown, self.Identity, r.SetMembers), Verify: verify, Logger: log.WithName("members"),
 		})
 		if err != nil {
 			return err

@@ -4,14 +4,25 @@ package apis
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
+
+	"github.com/weir-metrics/weir/api/replicas/leader"
+	"github.com/weir-metrics/weir/api/replicas/peer"
 )
 
 // podsOf returns the pods that run and are not being deleted.
@@ -121,4 +132,91 @@ func TestReplicas(t *testing.T) {
 	stop()
 	probing.Wait()
 	t.Logf("%d LISTs, one a second, through a rolling restart", asked)
+}
+
+// TestForgedLeader writes weir's Lease as somebody who may write Leases in its namespace, and nothing else.
+// The Lease names a server that answers with 999 cores. Neither replica passes that on or asks the server,
+// so it sees no token. When nobody forges the Lease any more, a replica leads again.
+func TestForgedLeader(t *testing.T) {
+	w := sharedCluster
+	w.twoReplicas(t)
+	certificate, err := peer.NewCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(certificate.PEM(), certificate.KeyPEM())
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", netip.AddrPortFrom(w.HostIP(), 0).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int32
+	forger := &httptest.Server{Listener: listener, TLS: &tls.Config{Certificates: []tls.Certificate{pair}}, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind":"NodeMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[{"metadata":{"name":"forged"},"usage":{"cpu":"999","memory":"1Gi"}}]}`)
+	})}}
+	forger.StartTLS()
+	t.Cleanup(forger.Close)
+
+	w.kubectl(t, "create", "role", "lease-writer", "-n", "weir-system", "--verb=get,update", "--resource=leases")
+	w.kubectl(t, "create", "rolebinding", "lease-writer", "-n", "weir-system", "--role=lease-writer", "--user=intruder")
+	t.Cleanup(func() {
+		if _, stderr, err := w.Kubectl(context.Background(), "delete", "role/lease-writer", "rolebinding/lease-writer", "-n", "weir-system"); err != nil {
+			t.Errorf("%v: %s", err, stderr)
+		}
+	})
+	config := rest.CopyConfig(w.config)
+	config.Impersonate.UserName = "intruder"
+	intruder, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forge := func() error {
+		lease, err := intruder.CoordinationV1().Leases("weir-system").Get(t.Context(), "weir", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		name, now := "intruder", metav1.NowMicro()
+		lease.Spec.HolderIdentity, lease.Spec.RenewTime = &name, &now
+		lease.Annotations = map[string]string{leader.AddressAnnotation: listener.Addr().String(), leader.CertificateAnnotation: string(certificate.PEM())}
+		_, err = intruder.CoordinationV1().Leases("weir-system").Update(t.Context(), lease, metav1.UpdateOptions{})
+		return err
+	}
+	var replicas []*metricsclient.Clientset
+	for _, p := range w.podsOf(t, "weir-system", "app.kubernetes.io/name=weir") {
+		c, err := metricsclient.NewForConfig(w.to(p.Status.PodIP, 10250))
+		if err != nil {
+			t.Fatal(err)
+		}
+		replicas = append(replicas, c)
+	}
+	eventually(t, "the Lease is forged", 20*time.Second, forge)
+	for i := range 60 { // longer than a replica waits between two looks at the Lease
+		if i%5 == 0 {
+			_ = forge() // a replica may write it at the same time
+		}
+		for _, c := range replicas {
+			nodes, err := c.MetricsV1beta1().NodeMetricses().List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range nodes.Items {
+				if n.Name == "forged" {
+					t.Fatalf("a replica answers that node %s uses %s cores, which the writer of the Lease made up", n.Name, n.Usage.Cpu())
+				}
+			}
+		}
+		wait(t, 200*time.Millisecond)
+	}
+	lease, err := w.kube.CoordinationV1().Leases("weir-system").Get(t.Context(), "weir", metav1.GetOptions{})
+	if err != nil || *lease.Spec.HolderIdentity != "intruder" || asked.Load() > 0 {
+		t.Errorf("after 12 s the Lease is %+v, %v, and the forger was asked %d times; want it held by the intruder, who was never asked", lease.Spec, err, asked.Load())
+	}
+	eventually(t, "a replica leads again", 40*time.Second, func() error {
+		_, _, err := w.leader(t.Context())
+		return err
+	})
 }

@@ -46,6 +46,9 @@ type Options struct {
 	Address string
 	// Certificate is the PEM by which they recognise it. Required.
 	Certificate []byte
+	// Verify returns an error unless another process, which the Lease names, is at that address. It is
+	// asked again until it returns none. Nil: the Lease is believed.
+	Verify func(ctx context.Context, identity, address string) error
 	// Ready reports whether this process can lead. Until then it only watches the Lease. Nil: it
 	// always can.
 	Ready func() bool
@@ -76,10 +79,10 @@ type Elector struct {
 	unread  unreadLease
 }
 
-// leaseHolder is the content of a Lease.
+// leaseHolder is the content of a Lease, and whether it is verified.
 type leaseHolder struct {
-	identity, address string
-	certificate       []byte
+	identity, address, certificate string
+	verified                       bool
 }
 
 // New returns an Elector. It does nothing before Run.
@@ -155,13 +158,13 @@ func (e *Elector) wait(ctx context.Context, until func() bool) bool {
 }
 
 // Leader returns the leader's address and certificate, and whether it is this process. The
-// address is empty if no leader is known.
+// address is empty if no leader is known, or if it is not verified.
 func (e *Elector) Leader() (address string, certificate []byte, self bool) {
 	l := e.leader.Load()
-	if l == nil || l.identity == "" {
+	if l == nil || l.identity == "" || !l.verified {
 		return "", nil, false
 	}
-	return l.address, l.certificate, l.identity == e.opts.Identity
+	return l.address, []byte(l.certificate), l.identity == e.opts.Identity
 }
 
 // IsLeader reports whether this process leads and no other can: it renewed the Lease less than
@@ -210,14 +213,28 @@ func (e *Elector) noteRead(err error) {
 	}
 }
 
-// observe stores the content of the Lease.
-func (e *Elector) observe(lease *coordination.Lease) {
-	now := leaseHolder{address: lease.Annotations[AddressAnnotation], certificate: []byte(lease.Annotations[CertificateAnnotation])}
+// observe verifies and stores the content of the Lease.
+func (e *Elector) observe(ctx context.Context, lease *coordination.Lease) {
+	now := leaseHolder{address: lease.Annotations[AddressAnnotation], certificate: lease.Annotations[CertificateAnnotation], verified: true}
 	if lease.Spec.HolderIdentity != nil {
 		now.identity = *lease.Spec.HolderIdentity
 	}
-	before := e.leader.Swap(&now)
-	if now.identity != "" && (before == nil || before.identity != now.identity) {
-		e.opts.Logger.Info("the leader is known", "leader", now.identity, "address", now.address, "self", now.identity == e.opts.Identity)
+	var before leaseHolder
+	if last := e.leader.Load(); last != nil {
+		before = *last
+	}
+	self, log := now.identity == e.opts.Identity, e.opts.Logger.WithValues("leader", now.identity, "address", now.address)
+	var err error
+	if now != before && now.identity != "" && !self && e.opts.Verify != nil {
+		err = e.opts.Verify(ctx, now.identity, now.address)
+		now.verified = err == nil
+	}
+	e.leader.Store(&now)
+	switch {
+	case now.identity == "" || now.identity == before.identity && now.verified == before.verified:
+	case now.verified:
+		log.Info("the leader is known", "self", self)
+	default:
+		log.Error(err, "the Lease names a leader that is not a replica of this weir, so this replica answers itself; find out who may write Leases in this namespace")
 	}
 }

@@ -409,3 +409,58 @@ func TestNewNeedsAll(t *testing.T) {
 		t.Errorf("New: %v", err)
 	}
 }
+
+// TestHolderIsVerified writes a holder into the Lease that is no replica.
+func TestHolderIsVerified(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l leases
+		believes, asked := "", 0
+		e, err := New(Options{
+			Client: &l, Namespace: "weir", Name: "weir", Identity: "b", Address: "b:443", Certificate: []byte("certificate of b"),
+			Verify: func(_ context.Context, identity, address string) error {
+				if asked++; identity+" at "+address != believes {
+					return errors.New("no such pod")
+				}
+				return nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write := func(holder, address string) {
+			t.Helper()
+			seconds, now := int32(3600), metav1.NowMicro()
+			lease := &coordination.Lease{Spec: coordination.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now}}
+			lease.Annotations = map[string]string{AddressAnnotation: address, CertificateAnnotation: "certificate of " + holder}
+			l.mu.Lock()
+			_, err := l.put(lease)
+			l.mu.Unlock()
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second) // b looks
+		}
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- e.Run(ctx) }()
+		write("a", "evil:443")
+		expect(t, "forged", e, "nobody")
+		believes = "a at a:443"
+		write("a", "a:443")
+		expect(t, "true", e, "a:443, certificate of a, self false")
+		before := asked
+		write("a", "a:443")
+		if asked != before {
+			t.Errorf("the same holder was verified %d times more, want none", asked-before)
+		}
+		write("a", "evil:443")
+		expect(t, "forged again", e, "nobody")
+		believes = "a at evil:443" // what could not be read before
+		time.Sleep(10 * time.Second)
+		expect(t, "tried again", e, "evil:443, certificate of a, self false")
+		end()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -42,7 +42,7 @@ func (c *leaseClient) Get(ctx context.Context, name string, o metav1.GetOptions)
 	lease, err := c.LeaseInterface.Get(ctx, name, o)
 	c.elector.noteRead(err)
 	if err == nil {
-		c.elector.observe(lease)
+		c.elector.observe(ctx, lease)
 		c.elector.compareReads(ctx, lease, c.LeaseInterface)
 	}
 	return lease, err
@@ -50,15 +50,15 @@ func (c *leaseClient) Get(ctx context.Context, name string, o metav1.GetOptions)
 
 // Create writes a new Lease.
 func (c *leaseClient) Create(ctx context.Context, lease *coordination.Lease, o metav1.CreateOptions) (*coordination.Lease, error) {
-	return c.write(lease, func() (*coordination.Lease, error) { return c.LeaseInterface.Create(ctx, lease, o) })
+	return c.write(ctx, lease, func() (*coordination.Lease, error) { return c.LeaseInterface.Create(ctx, lease, o) })
 }
 
 // Update writes the Lease.
 func (c *leaseClient) Update(ctx context.Context, lease *coordination.Lease, o metav1.UpdateOptions) (*coordination.Lease, error) {
-	return c.write(lease, func() (*coordination.Lease, error) { return c.LeaseInterface.Update(ctx, lease, o) })
+	return c.write(ctx, lease, func() (*coordination.Lease, error) { return c.LeaseInterface.Update(ctx, lease, o) })
 }
 
-func (c *leaseClient) write(lease *coordination.Lease, send func() (*coordination.Lease, error)) (*coordination.Lease, error) {
+func (c *leaseClient) write(ctx context.Context, lease *coordination.Lease, send func() (*coordination.Lease, error)) (*coordination.Lease, error) {
 	delete(lease.Annotations, AddressAnnotation)
 	delete(lease.Annotations, CertificateAnnotation)
 	delete(lease.Annotations, readsAnnotation)
@@ -74,7 +74,7 @@ func (c *leaseClient) write(lease *coordination.Lease, send func() (*coordinatio
 	written, err := send()
 	if err == nil {
 		c.elector.renewed.Store(&begun)
-		c.elector.observe(written)
+		c.elector.observe(ctx, written)
 	}
 	return written, err
 }

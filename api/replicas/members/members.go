@@ -38,7 +38,7 @@ type Member struct {
 	Certificate string
 }
 
-// Options configure a Membership. All fields without a default are required.
+// Options configure a Membership. Fields without a default are required, but Verify.
 type Options struct {
 	// Client reads and writes Leases. It needs list, create, update and delete.
 	Client coordinationv1.LeasesGetter
@@ -53,6 +53,9 @@ type Options struct {
 	// Changed is called with all members, Self included, sorted by identity, when the list
 	// changes.
 	Changed func([]Member)
+	// Verify returns an error unless another replica, which a Lease names, is at that address. Nil: Leases
+	// are believed.
+	Verify func(ctx context.Context, identity, address string) error
 	// Lease is how long a replica stays a member without renewing; default 10 s.
 	Lease time.Duration
 	// Renew is the time between two renewals, and two looks at the others; default 2 s.
@@ -79,6 +82,9 @@ type observedLease struct {
 	renewed metav1.MicroTime
 	holder  string
 	since   time.Time
+	// checked is the member that was last verified, and refused whether it is not a replica of this weir.
+	checked Member
+	refused bool
 }
 
 // New returns a Membership. It does nothing before Run.
@@ -151,15 +157,18 @@ func (m *Membership) renewAndList(ctx context.Context) error {
 			continue
 		}
 		s := m.observeLease(l, now)
-		observed[l.Name] = s
 		age := now.Sub(s.since)
 		switch {
 		case age < m.o.Lease:
-			all = append(all, Member{s.holder, l.Annotations[leader.AddressAnnotation], l.Annotations[leader.CertificateAnnotation]})
+			m.verify(ctx, &s, Member{s.holder, l.Annotations[leader.AddressAnnotation], l.Annotations[leader.CertificateAnnotation]})
+			if !s.refused {
+				all = append(all, s.checked)
+			}
 		case age > m.o.Remove:
 			// The first replica that sees it deletes it.
 			_ = m.leases().Delete(ctx, l.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &l.ResourceVersion}})
 		}
+		observed[l.Name] = s
 	}
 	m.seen = observed
 	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.Identity, b.Identity) })
@@ -180,10 +189,25 @@ func (m *Membership) observeLease(l *coordination.Lease, now time.Time) observed
 	if l.Spec.HolderIdentity != nil {
 		s.holder = *l.Spec.HolderIdentity
 	}
-	if before, ok := m.seen[l.Name]; ok && before.holder == s.holder && before.renewed.Equal(&s.renewed) {
+	before, ok := m.seen[l.Name]
+	if ok && before.holder == s.holder && before.renewed.Equal(&s.renewed) {
 		return before
 	}
+	s.checked, s.refused = before.checked, before.refused
 	return s
+}
+
+// verify verifies a member, unless that was done.
+func (m *Membership) verify(ctx context.Context, s *observedLease, member Member) {
+	isNew := s.checked != member
+	if m.o.Verify == nil || !isNew && !s.refused {
+		s.checked = member
+		return
+	}
+	err := m.o.Verify(ctx, member.Identity, member.Address)
+	if s.checked, s.refused = member, err != nil; err != nil && isNew {
+		m.o.Logger.Error(err, "a Lease names a member that is not a replica of this weir, so nothing is read from it; find out who may write Leases in this namespace", "replica", member.Identity, "address", member.Address)
+	}
 }
 
 // renewLease writes this replica's Lease.

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/weir-metrics/weir/api/replicas/leader"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,6 +33,12 @@ func join(t *testing.T, client *fake.Clientset, name string) *replica {
 	registry, err := New(Options{
 		Client: client.CoordinationV1(), Namespace: "weir-system", Name: "weir", Replica: "pod-" + name,
 		Self: Member{Identity: name, Address: "10.0.0.1:443", Certificate: "PEM of " + name},
+		Verify: func(_ context.Context, _, address string) error {
+			if address != "10.0.0.1:443" {
+				return errors.New("no such pod")
+			}
+			return nil
+		},
 		Changed: func(all []Member) {
 			var now []string
 			for _, m := range all {
@@ -101,6 +109,28 @@ func TestMembers(t *testing.T) {
 		dead.Store("")
 		time.Sleep(3 * time.Second)
 		knows(t, a, "b is back", "a", "b")
+
+		forge := func(address string) {
+			t.Helper()
+			lease, err := client.CoordinationV1().Leases("weir-system").Get(t.Context(), "weir-pod-b", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lease.Name, lease.ResourceVersion = "weir-pod-c", ""
+			*lease.Spec.HolderIdentity = "c"
+			lease.Annotations[leader.AddressAnnotation], lease.Annotations[leader.CertificateAnnotation] = address, "PEM of c"
+			_ = client.CoordinationV1().Leases("weir-system").Delete(t.Context(), lease.Name, metav1.DeleteOptions{})
+			if _, err := client.CoordinationV1().Leases("weir-system").Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Second)
+		}
+		forge("evil:443")
+		knows(t, a, "a Lease names what is no replica", "a", "b")
+		forge("10.0.0.1:443")
+		knows(t, a, "it names a replica", "a", "b", "c")
+		forge("evil:443")
+		knows(t, a, "it names another address", "a", "b")
 
 		b.leave()
 		<-b.ended

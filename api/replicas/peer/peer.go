@@ -5,8 +5,8 @@
 // trusts only that certificate. So the certificate for other clients can have any names and any
 // issuer.
 //
-// The caller sends the credentials that NewTransports gets. A writer of these Leases can have them
-// sent to itself, so in a cluster they are a token for Audience, which only weir accepts.
+// The caller sends the credentials that NewTransports gets. In a cluster they are a token for
+// Audience, which only weir accepts.
 package peer
 
 import (
