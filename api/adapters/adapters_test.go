@@ -162,10 +162,7 @@ func foreign(t *testing.T, name string, v values) (entry adapters.Adapter, direc
 // route starts a weir that routes to the entries, and returns its URL.
 func route(t *testing.T, own values, entries ...adapters.Adapter) (*adapters.Router, string) {
 	t.Helper()
-	r, err := adapters.New(adapters.Options{Adapters: entries, Custom: own, External: own, Registerer: prometheus.NewRegistry()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := adapters.New(adapters.Options{Adapters: entries, Custom: own, External: own, Registerer: prometheus.NewRegistry()})
 	t.Cleanup(r.Close)
 	return r, serve(t, r)
 }
@@ -334,6 +331,30 @@ func TestBadAdapters(t *testing.T) {
 				t.Errorf("weir's own metric: got %s, want 200", got)
 			}
 		})
+	}
+}
+
+// TestMissingCA starts with an entry whose caFile comes later, beside weir's own metrics.
+func TestMissingCA(t *testing.T) {
+	entry, _ := foreign(t, "keda", values{"s0-queue": 1})
+	entry.External = []string{"s0-*"}
+	pem, err := os.ReadFile(entry.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry.CAFile = filepath.Join(t.TempDir(), "keda-ca.crt")
+	_, weir := route(t, values{"own": 5}, entry)
+	if got := get(t, weir+external+"shop/s0-queue"); !strings.HasPrefix(got, "503 ") || !strings.Contains(got, "adapter keda cannot be asked: ") || !strings.Contains(got, "keda-ca.crt") {
+		t.Errorf("without caFile: got %s, want 503 with the file", got)
+	}
+	if got := get(t, weir+external+"shop/own"); !strings.HasPrefix(got, "200 ") {
+		t.Errorf("weir's own metric: got %s, want 200", got)
+	}
+	if err := os.WriteFile(entry.CAFile, pem, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, weir+external+"shop/s0-queue"); !strings.HasPrefix(got, "200 ") {
+		t.Errorf("with caFile: got %s, want 200", got)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/prometheus/common/config"
@@ -32,21 +33,46 @@ const (
 // client asks one adapter.
 type client struct {
 	Adapter
-	http  *http.Client
 	slots chan struct{}
 	telemetry
+
+	mu struct {
+		sync.Mutex
+		http *http.Client // nil until caFile can be read
+	}
 }
 
-func newClient(a Adapter, t telemetry) (*client, error) {
-	c := config.HTTPClientConfig{TLSConfig: config.TLSConfig{CAFile: a.CAFile}, EnableHTTP2: true} // redirects are not followed
-	if a.BearerTokenFile != "" {
-		c.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: a.BearerTokenFile}
+func newClient(a Adapter, t telemetry) *client {
+	return &client{Adapter: a, slots: make(chan struct{}, maxRequests), telemetry: t}
+}
+
+// httpClient returns the HTTP client. A caFile that is missing is an error of this adapter only, until
+// it is there.
+func (c *client) httpClient() (*http.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.http != nil {
+		return c.mu.http, nil
 	}
-	h, err := config.NewClientFromConfig(c, a.Name)
+	o := config.HTTPClientConfig{TLSConfig: config.TLSConfig{CAFile: c.CAFile}, EnableHTTP2: true} // redirects are not followed
+	if c.BearerTokenFile != "" {
+		o.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: c.BearerTokenFile}
+	}
+	h, err := config.NewClientFromConfig(o, c.Name)
 	if err != nil {
-		return nil, fmt.Errorf("adapter %s: %w", a.Name, err)
+		return nil, metricsgroup.Unavailable("adapter %s cannot be asked: %v", c.Name, err)
 	}
-	return &client{Adapter: a, http: h, slots: make(chan struct{}, maxRequests), telemetry: t}, nil
+	c.mu.http = h
+	return h, nil
+}
+
+// close closes idle connections.
+func (c *client) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.http != nil {
+		c.mu.http.CloseIdleConnections()
+	}
 }
 
 // get asks for a path below /apis and decodes the answer to the library's internal type. Errors have
@@ -99,7 +125,11 @@ func (c *client) fetch(ctx context.Context, query url.Values, path ...string) (b
 		return nil, fmt.Errorf("adapter %s: %w", c.Name, err)
 	}
 	request.Header.Set("Accept", "application/json")
-	response, err := c.http.Do(request)
+	h, err := c.httpClient()
+	if err != nil {
+		return nil, err
+	}
+	response, err := h.Do(request)
 	if err != nil {
 		return nil, c.unanswered(err)
 	}

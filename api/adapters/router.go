@@ -77,26 +77,22 @@ func newTelemetry(reg prometheus.Registerer) telemetry {
 }
 
 // New returns a Router. It asks no adapter: Run does.
-func New(o Options) (*Router, error) {
+func New(o Options) *Router {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
 	t := newTelemetry(o.Registerer)
 	r := &Router{options: o}
 	for _, a := range o.Adapters {
-		c, err := newClient(a, t)
-		if err != nil {
-			return nil, err
-		}
-		r.adapters = append(r.adapters, &adapter{client: c})
+		r.adapters = append(r.adapters, &adapter{client: newClient(a, t)})
 	}
-	return r, nil
+	return r
 }
 
 // Close closes idle connections.
 func (r *Router) Close() {
 	for _, a := range r.adapters {
-		a.http.CloseIdleConnections()
+		a.close()
 	}
 }
 

@@ -289,10 +289,7 @@ func (w *weirProcess) openDerivedMetrics(_ context.Context, h *feature.Host) (er
 	}
 	w.custom = custommetrics.New(c)
 	if len(w.plan.Adapters) > 0 {
-		router, err := adapters.New(adapters.Options{Adapters: w.plan.Adapters, Custom: w.custom, External: w.external, Logger: h.Log, Registerer: h.Registry})
-		if err != nil {
-			return err
-		}
+		router := adapters.New(adapters.Options{Adapters: w.plan.Adapters, Custom: w.custom, External: w.external, Logger: h.Log, Registerer: h.Registry})
 		w.custom, w.external = router, router
 		h.Add(feature.Part{Name: "adapters", Run: router.Run, Close: func() error { router.Close(); return nil }})
 	}
