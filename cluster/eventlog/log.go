@@ -2,10 +2,11 @@ package eventlog
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // Log keeps the newest Events. Its methods may be called by several goroutines.
@@ -65,7 +66,7 @@ func (l *Log) makeRoom(now time.Time) {
 	for _, events := range namespaces {
 		counts = append(counts, len(events))
 	}
-	share := largestShare(counts, l.max-l.max/10)
+	share := cluster.LargestShare(counts, l.max-l.max/10)
 	for _, events := range namespaces {
 		if len(events) <= share {
 			continue
@@ -76,19 +77,6 @@ func (l *Log) makeRoom(now time.Time) {
 			l.dropped++
 		}
 	}
-}
-
-// largestShare returns the most places that each count may take so that all together take at most
-// places: small counts keep theirs, and the others share the rest equally.
-func largestShare(counts []int, places int) int {
-	slices.Sort(counts)
-	for i, n := range counts {
-		if share := places / (len(counts) - i); n > share {
-			return share
-		}
-		places -= n
-	}
-	return math.MaxInt
 }
 
 func (l *Log) remove(e *Event) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/access"
+	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -43,6 +44,8 @@ type Options struct {
 	Debounce time.Duration
 	// MaxNodes is how many nodes the facts have at most. Default: DefaultMaxNodes.
 	MaxNodes int
+	// Ends records the runs and the pods that end. Default: nothing does.
+	Ends *endlog.Log
 	// Silence is how long the API server may send nothing about pods before that is logged. It
 	// sends a bookmark about once a minute even if nothing changes. Default: 3m.
 	Silence time.Duration
@@ -68,6 +71,8 @@ type Cluster struct {
 	facts   atomic.Pointer[cluster.Facts]
 	pods    atomic.Pointer[nodePods] // nil unless Options.Node is set
 	changed chan struct{}
+	// followsEnds is set once the API server has listed pods. Only publish uses it.
+	followsEnds bool
 }
 
 // New returns a Cluster for the API server that o names. Its only I/O is to read the kubeconfig or
@@ -194,6 +199,7 @@ func (c *Cluster) publish(p pending) {
 		c.pods.Store(c.pods.Load().with(&p))
 	}
 	c.facts.Store(facts)
+	c.recordEnds(old, facts, &p)
 	if !changed {
 		return
 	}
@@ -201,4 +207,33 @@ func (c *Cluster) publish(p pending) {
 	case c.changed <- struct{}{}:
 	default: // the last signal was not read yet: it covers both changes
 	}
+}
+
+// recordEnds shows the log of ends the pods that p changes. Pods that the kubelet listed have other UIDs
+// than in the API server, and do not count.
+func (c *Cluster) recordEnds(old, facts *cluster.Facts, p *pending) {
+	if c.opts.Ends == nil || !p.fromServer {
+		return
+	}
+	if !c.followsEnds {
+		old, c.followsEnds = nil, true
+		c.opts.Ends.Started()
+	}
+	node := func(name metric.NodeName) endlog.NodeState { return endlog.StateOf(facts, name) }
+	for ref, pod := range p.pods {
+		if before := old.Pod(ref); before != nil {
+			c.opts.Ends.Changed(before, pod, p.finals[before.UID], node)
+		} else if pod != nil {
+			c.opts.Ends.Changed(nil, pod, nil, node)
+		}
+	}
+	if !p.allPods {
+		return
+	}
+	old.EachPod(func(before *cluster.Pod) bool {
+		if _, listed := p.pods[before.PodRef]; !listed {
+			c.opts.Ends.Changed(before, nil, p.finals[before.UID], node)
+		}
+		return true
+	})
 }

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -82,6 +83,7 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *cluster.Pod {
 		f.Deleted = p.DeletionTimestamp.Time
 	}
 	f.Ready, f.ReadySince = readiness(p.Status.Conditions)
+	f.Stop = podStop(&p.Status, shared)
 	f.NoResize = slices.ContainsFunc(p.Status.ContainerStatuses, func(s v1.ContainerStatus) bool {
 		return s.State.Running != nil && s.Resources == nil
 	})
@@ -131,6 +133,33 @@ func readiness(conditions []v1.PodCondition) (cluster.Readiness, time.Time) {
 	return cluster.ReadyAbsent, time.Time{}
 }
 
+// The limits of the texts that a pod's status has about its end, in bytes. A kubelet takes 4,096 bytes of
+// what a container writes.
+const maxStopMessage, maxEndMessage = 1024, 512
+
+// podStop returns what the status says about why the pod is stopped; nil if it says nothing.
+func podStop(s *v1.PodStatus, shared *pool) *cluster.PodStop {
+	stop := cluster.PodStop{Reason: s.Reason, Message: s.Message}
+	for i := range s.Conditions {
+		if c := &s.Conditions[i]; c.Type == v1.DisruptionTarget && c.Status == v1.ConditionTrue {
+			stop.Disruption, stop.Message = shared.text(c.Reason), cmp.Or(stop.Message, c.Message)
+		}
+	}
+	if stop.Reason == "" && stop.Disruption == "" {
+		return nil
+	}
+	stop.Reason, stop.Message = shared.text(stop.Reason), atMost(stop.Message, maxStopMessage)
+	return &stop
+}
+
+// atMost returns a text with at most limit bytes. The rest of a longer one does not stay in memory.
+func atMost(text string, limit int) string {
+	if len(text) > limit {
+		text = strings.ToValidUTF8(strings.Clone(text[:limit]), "")
+	}
+	return text
+}
+
 // podLevel reports whether requests contain a resource that makes them pod-level resources.
 func podLevel(requests v1.ResourceList) bool {
 	for name := range requests {
@@ -160,7 +189,7 @@ func setState(f *cluster.Container, s *v1.ContainerStatus, shared *pool) {
 	f.ID = bareID(s.ContainerID)
 	var past cluster.PreviousRun
 	if last := s.LastTerminationState.Terminated; last != nil {
-		past = cluster.PreviousRun{LastID: bareID(last.ContainerID), StartedAt: last.StartedAt.Time, EndedAt: last.FinishedAt.Time, EndReason: shared.text(last.Reason), ExitCode: last.ExitCode}
+		past = cluster.PreviousRun{LastID: bareID(last.ContainerID), StartedAt: last.StartedAt.Time, EndedAt: last.FinishedAt.Time, EndReason: shared.text(last.Reason), ExitCode: last.ExitCode, Signal: last.Signal, EndMessage: atMost(last.Message, maxEndMessage)}
 	}
 	switch state := &s.State; {
 	case state.Running != nil:
@@ -171,7 +200,7 @@ func setState(f *cluster.Container, s *v1.ContainerStatus, shared *pool) {
 		f.State = cluster.StateTerminated
 		f.StartedAt, past.EndedAt = t.StartedAt.Time, t.FinishedAt.Time
 		past.StateReason = shared.text(t.Reason)
-		past.EndReason, past.ExitCode = past.StateReason, t.ExitCode
+		past.EndReason, past.ExitCode, past.Signal, past.EndMessage = past.StateReason, t.ExitCode, t.Signal, atMost(t.Message, maxEndMessage)
 		if t.ContainerID != "" {
 			f.ID = bareID(t.ContainerID)
 		}

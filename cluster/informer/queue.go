@@ -27,6 +27,8 @@ type pending struct {
 	nodes map[metric.NodeName]*cluster.Node // nil: the node is gone
 	pods  map[metric.PodRef]*cluster.Pod    // nil: the pod is gone
 	whole map[metric.PodRef]*v1.Pod         // complete pods, if they are kept
+	// finals are the last states of pods that are gone.
+	finals map[metric.PodUID]*cluster.Pod
 	// allNodes and allPods mean that the map contains all nodes or all pods: the others are gone.
 	allNodes, allPods bool
 	// listedNodes and listedPods mean that a complete list was received, now or earlier.
@@ -47,6 +49,7 @@ func (p *pending) clear() {
 	p.nodes = map[metric.NodeName]*cluster.Node{}
 	p.pods = map[metric.PodRef]*cluster.Pod{}
 	p.whole = map[metric.PodRef]*v1.Pod{}
+	p.finals = map[metric.PodUID]*cluster.Pod{}
 	p.allNodes, p.allPods = false, false
 }
 
@@ -73,7 +76,7 @@ func (p *pending) setPod(pod podView) {
 
 // dropPod records that a pod is gone.
 func (p *pending) dropPod(pod podView) {
-	p.pods[pod.facts.PodRef] = nil
+	p.pods[pod.facts.PodRef], p.finals[pod.facts.UID] = nil, pod.facts
 	delete(p.whole, pod.facts.PodRef)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -43,6 +42,7 @@ import (
 	"github.com/weir-metrics/weir/cmd/app/version"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/explain/death"
 	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
@@ -137,6 +137,10 @@ var apis = []api{{
 	},
 	paths: explainapi.Paths(), rights: explainapi.Rights, resources: explainapi.APIResources,
 	links: []link{{weirdev.Path + "missing", "what has no number, and why, as JSON"}},
+}, {
+	open:  openDeaths,
+	paths: explainapi.DeathPaths(), rights: explainapi.DeathRights, resources: explainapi.DeathResources,
+	links: []link{{weirdev.Path + "deaths", "what ended in the last hour, and why, as JSON"}},
 }, {
 	open: func(w *weirProcess) (http.Handler, error) {
 		return w.plan.features.events.Handler(), nil
@@ -348,17 +352,24 @@ func openResize(w *weirProcess) (http.Handler, error) {
 	}), nil
 }
 
+// openDeaths returns the handler that says why something ended.
+func openDeaths(w *weirProcess) (http.Handler, error) {
+	var ends death.EndReader
+	if w.Cluster != nil && w.Cluster.Options.Ends != nil { // a nil pointer in an interface would not be nil
+		ends = w.Cluster.Options.Ends
+	}
+	var events death.EventReader
+	if watcher := w.plan.features.events.Watcher(); watcher != nil {
+		events = watcher
+	}
+	return explainapi.NewDeathHandler(ends, events), nil
+}
+
 // openUI returns the handler of the page.
 func openUI(w *weirProcess) (http.Handler, error) {
-	view := viewAs(w, func(v apiView) *apiView { return &v })
 	o := ui.Options{
 		Explainer: w.explainInput, Version: version.Get().Version, Eviction: w.evictionReports(),
-		Points: func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
-			if v := view(); v != nil {
-				return v.Points(e, id, from, to)
-			}
-			return func(func(time.Time, float64) bool) {}
-		},
+		Points: w.points,
 		Sinks: func() (all []ui.SinkState) {
 			for _, s := range w.pipeline.Sinks() {
 				all = append(all, ui.SinkState{Name: s.Name, LastSuccess: s.Succeeded, Took: s.Took, Err: s.Err, Queued: s.Queued, Dropped: s.Dropped})

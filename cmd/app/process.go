@@ -19,11 +19,13 @@ import (
 	"github.com/weir-metrics/weir/api/adapters"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/cmd/app/httpserver"
 	"github.com/weir-metrics/weir/cmd/app/logging"
 	"github.com/weir-metrics/weir/cmd/app/version"
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/explain/death"
 	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/internal/history/weirseries"
@@ -139,12 +141,13 @@ func (w *weirProcess) openCluster(_ context.Context, h *feature.Host) error {
 		return nil
 	}
 	o := *w.plan.Cluster
-	o.Logger = h.Log
+	o.Logger, o.Ends = h.Log, endlog.New(endlog.Options{})
+	o.Ends.Measure(w.usageBefore)
 	watch, err := informer.New(o)
 	if err != nil {
 		return feature.NoCluster(err)
 	}
-	h.Cluster = &feature.Cluster{Cluster: watch, Options: *w.plan.Cluster}
+	h.Cluster = &feature.Cluster{Cluster: watch, Options: o}
 	h.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "weir_nodes_left_out", Help: "Number of nodes that are not read because the cluster has more than --max-nodes.",
 	}, func() float64 { return float64(watch.Facts().LeftOutNodes()) }))
@@ -350,6 +353,24 @@ func (v apiView) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.
 			}
 		}
 	}
+}
+
+// points yields the history of a metric of an entity, as apiView.Points does. It yields nothing before the
+// first round.
+func (w *weirProcess) points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
+	if snapshot := w.snapshot(); snapshot != nil {
+		return apiView{snapshot, w.past}.Points(e, id, from, to)
+	}
+	return func(func(time.Time, float64) bool) {}
+}
+
+// usageBefore returns what was used before an end, from weir's own memory: a Prometheus could take long
+// to answer.
+func (w *weirProcess) usageBefore(e *endlog.End) endlog.Usage {
+	if snapshot := w.snapshot(); snapshot != nil {
+		return death.Measure(apiView{Snapshot: snapshot}.Points, e)
+	}
+	return endlog.Usage{}
 }
 
 // explainInput returns the present input of explanations.

@@ -1,0 +1,146 @@
+package endlog
+
+import (
+	"time"
+
+	"github.com/weir-metrics/weir/cluster"
+)
+
+// runOf returns the last run of a container that ended; ok is false if none has.
+func runOf(c *cluster.Container) (r Run, ok bool) {
+	if c == nil || c.Previous == nil || c.EndedAt().IsZero() && !c.EndUnknown() {
+		return Run{}, false
+	}
+	p := c.Previous
+	r = Run{ID: p.LastID, Started: c.LastStartedAt(), Ended: p.EndedAt, Reason: p.EndReason, Message: p.EndMessage, ExitCode: p.ExitCode, Signal: p.Signal}
+	if c.State == cluster.StateTerminated {
+		r.ID = c.ID
+	}
+	return r, true
+}
+
+// same reports whether two records are of one run.
+func (r *Run) same(o *Run) bool { return r.ID == o.ID && r.Started.Equal(o.Started) }
+
+// runs reports whether a container of the pod runs.
+func runs(p *cluster.Pod) bool {
+	for i := range p.Containers {
+		if p.Containers[i].State == cluster.StateRunning {
+			return true
+		}
+	}
+	return false
+}
+
+// stopped reports whether the pod is stopped as a whole: the ends of its containers are that of the pod.
+func stopped(p *cluster.Pod) bool {
+	return !p.Deleted.IsZero() || p.Stop != nil && p.Phase == cluster.Failed
+}
+
+// Ends returns the ends that the change of a pod from before to after shows. before is nil for a pod
+// that was not known. after is nil for a pod that is gone; final is then its last state, or nil if that
+// was not seen. Ends longer ago than age, before now, are left out.
+func Ends(before, after, final *cluster.Pod, now time.Time, age time.Duration) []End {
+	// Fast path: nearly every change is of a pod that goes on, without a new end.
+	if after != nil && !mayEnd(before, after) {
+		return nil
+	}
+	var ends []End
+	gone, unwatched := after == nil, after == nil && final == nil
+	last := after
+	switch {
+	case gone && !unwatched:
+		last = final
+	case gone:
+		last = before
+	}
+	if last == nil {
+		return nil
+	}
+	if wasAlive(before, last) && (gone || stopped(last) && !runs(last)) {
+		if last.Mirror { // the kubelet makes it again when it starts, and the static pod goes on
+			return nil
+		}
+		ends = append(ends, End{Pod: last, At: endOf(last, gone, now), Seen: now, Gone: gone, Unwatched: unwatched})
+	} else if !stopped(last) {
+		ends = containerEnds(before, last, now)
+	}
+	kept := ends[:0]
+	for _, e := range ends {
+		if now.Sub(e.At) <= age {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// mayEnd reports whether the change can show an end: a container has another ended run, or the pod is
+// stopped.
+func mayEnd(before, after *cluster.Pod) bool {
+	if before == nil || stopped(after) {
+		return true
+	}
+	for i := range after.Containers {
+		c := &after.Containers[i]
+		if c.Previous == nil {
+			continue
+		}
+		if i >= len(before.Containers) || before.Containers[i].Name != c.Name || before.Containers[i].Previous == nil || *before.Containers[i].Previous != *c.Previous {
+			return true
+		}
+	}
+	return false
+}
+
+// wasAlive reports whether the pod had something to end: a container ran before or, if that is unknown,
+// its last state shows one that runs or one that was stopped with its pod.
+func wasAlive(before, last *cluster.Pod) bool {
+	if before != nil {
+		return runs(before)
+	}
+	if runs(last) {
+		return true
+	}
+	return stopped(last) && !last.Started.IsZero() && !endOf(last, false, time.Time{}).IsZero()
+}
+
+// endOf returns when a pod ended: when the last of its containers did or, if that is unknown and the
+// pod failed, when it ceased to be ready; otherwise now.
+func endOf(p *cluster.Pod, gone bool, now time.Time) (at time.Time) {
+	for i := range p.Containers {
+		if c := &p.Containers[i]; c.State != cluster.StateRunning && c.EndedAt().After(at) {
+			at = c.EndedAt()
+		}
+	}
+	if at.IsZero() && p.Ready == cluster.ReadyFalse && !gone {
+		at = p.ReadySince
+	}
+	if at.IsZero() || gone && runs(p) {
+		return now
+	}
+	return at
+}
+
+// containerEnds returns the ends of runs that before did not have. An init container that is done is no
+// end.
+func containerEnds(before, after *cluster.Pod, now time.Time) (ends []End) {
+	for i := range after.Containers {
+		c := &after.Containers[i]
+		run, ok := runOf(c)
+		if !ok || run.ExitCode == 0 && (c.Role == cluster.Init || c.Role == cluster.Ephemeral) {
+			continue
+		}
+		if earlier, ok := runOf(before.Container(c.Name)); ok && earlier.same(&run) {
+			continue
+		}
+		at := run.Ended
+		if at.IsZero() {
+			if before == nil { // it may have ended days ago
+				continue
+			}
+			at = now
+		}
+		ends = append(ends, End{Pod: after, Container: c.Name, Run: run, At: at, Seen: now})
+	}
+	return ends
+}

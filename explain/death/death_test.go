@@ -1,0 +1,275 @@
+package death_test
+
+import (
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/endlog"
+	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/explain/death"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/transcript"
+)
+
+// TestTranscripts runs the files in testdata. go test PKG -args -rewrite writes their output again.
+// Times are relative to the end, which is at 12:00:00.
+//
+//	death [container=app] [exit=137] [reason=OOMKilled] [signal=9] [started=-10m] [ended=never] [phase=Failed] [deleted=30s]
+//	      [gone] [unwatched] [node=gone|notready] [nodememory=8Gi] [podlimit=1Gi] [noevents]
+//	    stop Evicted [DisruptionTarget's reason]: message       what the pod's status says
+//	    message text                                             what the status says of the run
+//	    container app [limit=64Mi] [exit=143] [reason=Error]     of the pod
+//	    memory app -4m=40Mi -10s=63Mi, memory node -10s=6Gi      readings
+//	    cpu app -10s=1500m
+//	    event kubelet app Killing -1s [x3 since -5m]: message    on the pod, of a source and a container (- for none)
+//	    nodeevent SystemOOM -1s
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			return text(death.Decide(factsOf(t, d)))
+		})
+	})
+}
+
+// text writes an answer.
+func text(d death.Death) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s, %s: %s\n", d.Cause, d.Confidence, d.Message)
+	for _, e := range d.Evidence {
+		fmt.Fprintf(&s, "  %s: %s\n", e.From, e.Fact)
+	}
+	if d.Before != nil && d.Before.Message != "" {
+		fmt.Fprintf(&s, "  before: %s\n", d.Before.Message)
+	}
+	if d.Advice != "" {
+		fmt.Fprintf(&s, "  do: %s\n", d.Advice)
+	}
+	return s.String()
+}
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func moment(t *testing.T, text string) time.Time {
+	t.Helper()
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return noon.Add(d)
+}
+
+func quantity(text string) float64 { q := resource.MustParse(text); return q.AsApproximateFloat64() }
+
+// attrs are key=value words.
+type attrs map[string]string
+
+func attributes(words []string) attrs {
+	a := attrs{}
+	for _, w := range words {
+		k, v, _ := strings.Cut(w, "=")
+		a[k] = v
+	}
+	return a
+}
+
+func (a attrs) limit(key string) (r cluster.Requirements) {
+	if a[key] != "" {
+		r.Set(metric.MemoryLimit, quantity(a[key]))
+	}
+	return r
+}
+
+func (a attrs) number(key string) (n int32) { fmt.Sscan(a[key], &n); return n }
+
+func factsOf(t *testing.T, d *datadriven.TestData) death.Facts {
+	t.Helper()
+	words := []string{}
+	for _, arg := range d.CmdArgs {
+		words = append(words, arg.String())
+	}
+	a := attributes(words)
+	has := func(flag string) bool { _, ok := a[flag]; return ok }
+	pod := &cluster.Pod{
+		PodRef: metric.PodRef{Namespace: "shop", Name: "web-1"}, UID: "u1", Node: "n1", Phase: cluster.Running, Spec: a.limit("podlimit"),
+		Owner: &cluster.Owner{Kind: "StatefulSet", Name: "web"},
+	}
+	if a["phase"] != "" {
+		pod.Phase = cluster.Phase(a["phase"])
+	}
+	if a["deleted"] != "" {
+		pod.Deleted = moment(t, a["deleted"])
+	}
+	end := &endlog.End{
+		Pod: pod, Container: a["container"], At: noon, Seen: noon.Add(time.Second), Gone: has("gone"), Unwatched: has("unwatched"),
+		Node: endlog.NodeState{Known: a["node"] != "gone", Ready: a["node"] == ""},
+	}
+	if a["nodememory"] != "" {
+		end.Node.Memory = quantity(a["nodememory"])
+	}
+	if end.Container != "" {
+		end.Run = endlog.Run{ID: "c1", Ended: noon, Reason: a["reason"], ExitCode: a.number("exit"), Signal: a.number("signal")}
+		if a["started"] != "" {
+			end.Run.Started = moment(t, a["started"])
+		}
+		if a["ended"] == "never" {
+			end.Run.Ended = time.Time{}
+		}
+		pod.Containers = append(pod.Containers, cluster.Container{Name: end.Container, State: cluster.StateWaiting})
+	}
+	f := death.Facts{End: end}
+	if has("noevents") {
+		f.EventsUnread = "weir keeps no Events"
+	}
+	points := history{}
+	for _, line := range transcript.Lines(d.Input) {
+		what, rest, _ := strings.Cut(line, " ")
+		head, message, _ := strings.Cut(rest, ": ")
+		words := strings.Fields(head)
+		switch what {
+		case "stop":
+			pod.Stop = &cluster.PodStop{Reason: strings.Trim(words[0], "-"), Message: message}
+			if len(words) > 1 {
+				pod.Stop.Disruption = words[1]
+			}
+		case "message":
+			end.Run.Message = rest
+		case "container":
+			c := attributes(words[1:])
+			container := cluster.Container{Name: words[0], Spec: c.limit("limit"), State: cluster.StateRunning}
+			if c["exit"] != "" {
+				container.State = cluster.StateTerminated
+				container.Previous = &cluster.PreviousRun{EndedAt: noon, ExitCode: c.number("exit"), EndReason: c["reason"]}
+			}
+			if i := slices.IndexFunc(pod.Containers, func(o cluster.Container) bool { return o.Name == words[0] }); i >= 0 {
+				pod.Containers[i].Spec = container.Spec
+			} else {
+				pod.Containers = append(pod.Containers, container)
+			}
+		case "memory", "cpu":
+			points.add(t, what, words)
+		case "event":
+			f.Events = append(f.Events, event(t, words[0], words[1], words[2], words[3:], message))
+		case "nodeevent":
+			f.NodeEvents = append(f.NodeEvents, event(t, "kubelet", "-", words[0], words[1:], message))
+		default:
+			d.Fatalf(t, "%q: unknown line", line)
+		}
+	}
+	end.Before = death.Measure(points.read, end)
+	return f
+}
+
+// event parses "-1s" and "-1s x3 since -5m".
+func event(t *testing.T, source, part, reason string, when []string, message string) eventlog.Event {
+	t.Helper()
+	e := eventlog.Event{Reason: reason, Message: message, Source: source, Part: strings.Trim(part, "-"), ObjectUID: "u1", Count: 1, Last: moment(t, when[0])}
+	if e.First = e.Last; len(when) > 3 {
+		fmt.Sscanf(when[1], "x%d", &e.Count)
+		e.First = moment(t, when[3])
+	}
+	return e
+}
+
+// history has points by metric and by container; "node" is the node.
+type history map[string][]endlog.Reading
+
+func (h history) add(t *testing.T, what string, words []string) {
+	t.Helper()
+	for _, word := range words[1:] {
+		at, value, _ := strings.Cut(word, "=")
+		amount := quantity(value)
+		if what == "cpu" {
+			amount *= 1e9
+		}
+		h[what+" "+words[0]] = append(h[what+" "+words[0]], endlog.Reading{At: moment(t, at), Value: amount})
+	}
+}
+
+func (h history) read(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
+	key, what := "node", map[metric.ID]string{metric.MemoryWorkingSet: "memory ", metric.CPUUsageRate: "cpu "}[id]
+	if e.Kind == metric.Container {
+		key = e.Name
+	}
+	return func(yield func(time.Time, float64) bool) {
+		for _, r := range h[what+key] {
+			if !r.At.Before(from) && !r.At.After(to) && !yield(r.At, r.Value) {
+				return
+			}
+		}
+	}
+}
+
+// TestEveryCauseIsShown checks that each cause, and no other, is the result of a transcript, and has a row
+// in the README.
+func TestEveryCauseIsShown(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("testdata/*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d transcripts: %v", len(files), err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(body)
+	}
+	for _, c := range death.Causes() {
+		if !strings.Contains(all.String(), "----\n"+string(c)+", ") {
+			t.Errorf("no transcript ends in %s: write one", c)
+		}
+		if !strings.Contains(string(readme), "| `"+string(c)+"` |") {
+			t.Errorf("README.md has no row for %s", c)
+		}
+	}
+}
+
+// FuzzParseEvicted checks that what is read of a message is in it, and is bounded.
+func FuzzParseEvicted(f *testing.F) {
+	for _, message := range []string{
+		"The node was low on resource: memory. Threshold quantity: 100Mi, available: 80Mi. Container app was using 300Mi, request is 0, has larger consumption of memory. ",
+		"The node had condition: [DiskPressure]. ", `Usage of EmptyDir volume "tmp" exceeds the limit "1Gi". `,
+		`Container app exceeded its local ephemeral storage limit "1Gi". `, "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. ",
+		"The node was low on resource: memory. Container a.b was using 1.5Gi, request is 1.0Gi, has larger consumption of memory.", "",
+	} {
+		f.Add(message)
+	}
+	f.Fuzz(func(t *testing.T, message string) {
+		e, ok := death.ParseEvicted(message)
+		if !ok {
+			if e.Resource != "" || e.Limit != "" || e.Above != nil {
+				t.Errorf("%q is refused, and read as %+v", message, e)
+			}
+			return
+		}
+		if (e.Resource == "") == (e.Limit == "") || len(e.Above) > 10 {
+			t.Errorf("%q is read as %+v", message, e)
+		}
+		for _, part := range append([]string{e.Resource, e.Limit, e.Threshold, e.Available}, names(e.Above)...) {
+			if !strings.Contains(message, part) {
+				t.Errorf("%q is read as %+v: %q is not in it", message, e, part)
+			}
+		}
+	})
+}
+
+func names(all []death.AboveRequest) (parts []string) {
+	for _, a := range all {
+		parts = append(parts, a.Name, a.Usage, a.Request)
+	}
+	return parts
+}

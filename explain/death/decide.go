@@ -1,0 +1,223 @@
+package death
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/endlog"
+	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Facts are what is known about one end.
+type Facts struct {
+	End *endlog.End
+	// Events are those on the pod's name, and NodeEvents those on its node.
+	Events, NodeEvents []eventlog.Event
+	// EventsUnread is a sentence with the reason why Events are not known; empty if they are.
+	EventsUnread string
+}
+
+// decision is the work on one answer.
+type decision struct {
+	Facts
+	death     Death
+	pod       *cluster.Pod
+	container *cluster.Container // nil if the pod ended as a whole
+	run       *endlog.Run
+}
+
+// rule decides the cause if it applies.
+type rule func(*decision) bool
+
+// The rules in their order: the first that applies decides.
+var (
+	podRules       = []rule{evictedByKubelet, stoppedByStatus, disrupted, evictedByAgent, gone}
+	containerRules = []rule{killedForMemory, evictedByAgent, failedProbe, stoppedByKubelet, runtimeError, ownExit}
+)
+
+// Decide returns why something ended.
+func Decide(f Facts) Death {
+	e := f.End
+	d := &decision{Facts: f, pod: e.Pod, run: &e.Run, container: e.Pod.Container(e.Container)}
+	d.death = Death{
+		Namespace: string(e.Pod.Namespace), Pod: string(e.Pod.Name), UID: string(e.Pod.UID), Container: e.Container, Node: string(e.Pod.Node),
+		At: e.At.UTC(), Gone: e.Gone, Evidence: []Evidence{}, Before: before(e),
+	}
+	if owner := e.Pod.Workload(); owner.Name != "" {
+		d.death.Workload = &Workload{owner.Kind, owner.Name}
+	}
+	rules := podRules
+	if e.Container != "" {
+		rules = containerRules
+		d.describeRun()
+	} else {
+		d.describeStop()
+	}
+	decided := false
+	for _, applies := range rules {
+		if decided = applies(d); decided {
+			break
+		}
+	}
+	if !decided {
+		d.conclude(Unknown, Undecided, "")
+	}
+	return d.death
+}
+
+// conclude sets the answer. It always returns true. Without a message it is the sentence of the cause.
+func (d *decision) conclude(c Cause, how Confidence, message string, args ...any) bool {
+	t := textsOf(c)
+	d.death.Cause, d.death.Confidence, d.death.Message = c, how, t.meaning
+	if message != "" {
+		d.death.Message = fmt.Sprintf(message, args...)
+	}
+	d.death.Advice = d.named(t.advice)
+	return true
+}
+
+// named replaces the placeholders of an advice by names that a shell takes literally.
+func (d *decision) named(advice string) string {
+	pairs := []string{}
+	for placeholder, name := range map[string]string{"NAMESPACE": d.death.Namespace, "POD": d.death.Pod, "CONTAINER": d.death.Container, "NODE": d.death.Node} {
+		if humanize.IsShellWord(name) {
+			pairs = append(pairs, placeholder, name)
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace(advice)
+}
+
+// fact adds evidence.
+func (d *decision) fact(from, format string, args ...any) {
+	d.death.Evidence = append(d.death.Evidence, Evidence{from, fmt.Sprintf(format, args...)})
+}
+
+// describeRun adds what the status says about the run.
+func (d *decision) describeRun() {
+	r := d.run
+	code := r.ExitCode
+	d.death.ExitCode, d.death.Reason = &code, r.Reason
+	if s, ok := signalOf(r); ok {
+		d.death.Signal = s.String()
+	}
+	if !r.Started.IsZero() {
+		began := r.Started.UTC()
+		d.death.Started = &began
+	}
+	text := fmt.Sprintf("exit code %d", r.ExitCode)
+	if d.death.Signal != "" {
+		text += " (" + d.death.Signal + ")"
+	}
+	if r.Reason != "" {
+		text += ", reason " + r.Reason
+	}
+	if !r.Started.IsZero() && !r.Ended.IsZero() {
+		text += ", after " + humanize.Duration(r.Ended.Sub(r.Started))
+	}
+	d.fact(fromServer, "%s", text)
+	if r.Message != "" {
+		d.fact(fromServer, "message of the container: %s", humanize.Excerpt(r.Message, 300))
+	}
+}
+
+// describeStop adds what the status says about a pod that ended as a whole.
+func (d *decision) describeStop() {
+	if s := d.pod.Stop; s != nil {
+		text := s.Reason
+		if s.Disruption != "" {
+			text = strings.TrimPrefix(text+", DisruptionTarget: "+s.Disruption, ", ")
+		}
+		if s.Message != "" {
+			text += ": " + humanize.Excerpt(s.Message, 300)
+		}
+		d.fact(fromServer, "%s", text)
+	}
+	switch e := d.End; {
+	case e.Unwatched:
+		d.fact(fromServer, "the pod was missing when weir listed the pods again: its last state may be old")
+	case !d.pod.Deleted.IsZero():
+		d.fact(fromServer, "the pod was deleted, and could take until %s to end", humanize.Clock(d.pod.Deleted, e.At))
+	case e.Gone:
+		d.fact(fromServer, "the pod was deleted without time to end")
+	}
+	switch n := d.End.Node; {
+	case d.pod.Node == "":
+	case !n.Known:
+		d.fact(fromServer, "node %s does not exist", d.pod.Node)
+	case !n.Ready:
+		d.fact(fromServer, "node %s was not ready", d.pod.Node)
+	}
+	for i := range d.pod.Containers {
+		c := &d.pod.Containers[i]
+		if ending := c.Ending(); ending != "" && c.State != cluster.StateRunning && c.Role != cluster.Init {
+			d.fact(fromServer, "container %s ended with %s", c.Name, ending)
+		}
+	}
+}
+
+// clockSlack is how far the times of Events and of statuses, which are cut to seconds and are of several
+// clocks, may differ.
+const clockSlack = 2 * time.Second
+
+// during reports whether an Event happened while the run lasted. sure is false for an Event that was
+// counted up, and also happened later.
+func (d *decision) during(e *eventlog.Event) (happened, sure bool) {
+	began, end := d.run.Started, d.End.At.Add(clockSlack)
+	if began.IsZero() {
+		began = d.End.At.Add(-time.Hour)
+	}
+	if !e.Last.After(began) || e.First.After(end) {
+		return false, false
+	}
+	return true, !e.Last.After(end)
+}
+
+// event returns the newest Event of one source on the pod for which is returns true; container is that
+// of the Event, or empty for any.
+func (d *decision) event(source, container string, is func(*eventlog.Event) bool) *eventlog.Event {
+	for i := range d.Events {
+		e := &d.Events[i]
+		if e.Source != source || container != "" && e.Part != container || e.ObjectUID != "" && !d.pod.HasUID(metric.PodUID(e.ObjectUID)) {
+			continue
+		}
+		if is(e) {
+			return e
+		}
+	}
+	return nil
+}
+
+// told holds how often and when an Event happened.
+func told(e *eventlog.Event, at time.Time) string {
+	text := "at " + humanize.Clock(e.Last, at)
+	if e.Count > 1 {
+		text = fmt.Sprintf("%d times, last %s", e.Count, text)
+	}
+	return text
+}
+
+// The components that make Events. Event texts are not shown: to list Events needs a right of its own.
+const (
+	kubelet   = "kubelet"
+	weirAgent = "weir-agent"
+)
+
+// agentSlack is how long before or after its Event the agent's eviction ends a container.
+const agentSlack = 2 * time.Minute
+
+// evictedByAgent finds the Event of weir's agent.
+func evictedByAgent(d *decision) bool {
+	e := d.event(weirAgent, "", func(e *eventlog.Event) bool {
+		away := d.End.At.Sub(e.Last)
+		return e.Reason == "Evicted" && away < agentSlack && away > -agentSlack
+	})
+	if e == nil {
+		return false
+	}
+	d.fact(fromEvents, "Evicted, of weir's agent, %s", told(e, d.End.At))
+	return d.conclude(AgentEviction, Certain, "")
+}

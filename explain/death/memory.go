@@ -1,0 +1,127 @@
+package death
+
+import (
+	"time"
+
+	"github.com/weir-metrics/weir/cluster/endlog"
+	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// nearlyFull is the share of a limit from which on a reading shows that the limit was reached: the last
+// reading is up to a round before the end.
+const nearlyFull = 0.9
+
+// systemSlack is how far a SystemOOM of the node may be from a kill that it was.
+const systemSlack = 15 * time.Second
+
+// limits are the limits on memory that a container has, and how much of them was used, in bytes; 0 if
+// there is none, or if that is unknown.
+type limits struct{ own, ownUsed, pod, podUsed, node, nodeUsed float64 }
+
+func full(used, limit float64) bool { return limit > 0 && used >= nearlyFull*limit }
+
+// limits returns them.
+func (d *decision) limits() (l limits) {
+	l.own, _ = d.container.Spec.Get(metric.MemoryLimit)
+	l.pod, _ = d.pod.Spec.Get(metric.MemoryLimit)
+	l.node = d.End.Node.Memory
+	for i := range d.End.Before.Memory {
+		t := &d.End.Before.Memory[i]
+		switch {
+		case t.Kind == metric.Node.String():
+			l.nodeUsed = t.Highest.Value
+		case t.Name == d.End.Container:
+			l.ownUsed = t.Highest.Value
+			l.podUsed += t.Highest.Value
+		default:
+			l.podUsed += t.Last.Value
+		}
+	}
+	return l
+}
+
+func (d *decision) nearLimit() bool {
+	if d.container == nil {
+		return false
+	}
+	l := d.limits()
+	return full(l.ownUsed, l.own) || full(l.podUsed, l.pod)
+}
+
+// killedForMemory decides which limit, if the runtime reports that the kernel killed for memory. The
+// kernel counts kills by the killed process' cgroup, whichever limit was reached.
+func killedForMemory(d *decision) bool {
+	if d.run.Reason != "OOMKilled" || d.container == nil {
+		return false
+	}
+	l := d.limits()
+	d.describeLimits(&l)
+	shortage := d.systemOOM()
+	if shortage != nil {
+		d.fact(fromEvents, "SystemOOM, of the kubelet of node %s, %s", d.pod.Node, told(shortage, d.End.At))
+	}
+	own, pod := "killed by the kernel: it reached its own memory limit of "+humanize.Bytes(l.own), "killed by the kernel: its pod reached the pod's memory limit of "+humanize.Bytes(l.pod)
+	switch ownFull, podFull := full(l.ownUsed, l.own), full(l.podUsed, l.pod); {
+	case ownFull && podFull && l.pod > l.own*nearlyFull:
+		return d.conclude(MemoryKill, Undecided, "killed by the kernel: its own limit and its pod's were both nearly reached")
+	case ownFull && shortage == nil:
+		return d.conclude(ContainerLimit, Certain, "%s", own)
+	case podFull && shortage == nil:
+		return d.conclude(PodLimit, Certain, "%s", pod)
+	case ownFull, podFull:
+		return d.conclude(MemoryKill, Undecided, "killed by the kernel: a limit was nearly reached, and its node was short of memory, too")
+	case shortage != nil && l.own == 0 && l.pod == 0:
+		return d.conclude(NodeShortage, Certain, "")
+	case shortage != nil:
+		return d.conclude(NodeShortage, Likely, "")
+	case l.own == 0 && l.pod == 0:
+		return d.conclude(NodeShortage, Likely, "")
+	case full(l.nodeUsed, l.node):
+		return d.conclude(MemoryKill, Undecided, "killed by the kernel for memory: its node was nearly full, and it has a limit")
+	case l.own > 0 && l.pod == 0:
+		return d.conclude(ContainerLimit, Likely, "%s", own)
+	case l.own == 0:
+		return d.conclude(PodLimit, Likely, "%s", pod)
+	}
+	return d.conclude(MemoryKill, Undecided, "")
+}
+
+// describeLimits adds the limits and what was used of them.
+func (d *decision) describeLimits(l *limits) {
+	switch {
+	case l.own > 0:
+		d.fact(fromServer, "the container has a memory limit of %s", humanize.Bytes(l.own))
+	case l.pod > 0:
+		d.fact(fromServer, "the container has no memory limit, its pod has one of %s", humanize.Bytes(l.pod))
+	default:
+		d.fact(fromServer, "neither the container nor its pod has a memory limit: only the node's memory bounds it")
+	}
+	if own := d.ownTrend(); own != nil {
+		d.fact(fromHistory, "it used %s at most, and %s in the last reading, %s before the end", humanize.Bytes(own.Highest.Value), humanize.Bytes(own.Last.Value), humanize.Duration(max(0, d.End.At.Sub(own.Last.At)).Round(time.Second)))
+	} else {
+		d.fact(fromHistory, "this run was not measured before it ended")
+	}
+}
+
+// ownTrend returns the memory of the container that ended; nil if it was not measured.
+func (d *decision) ownTrend() *endlog.Trend {
+	for i := range d.End.Before.Memory {
+		if t := &d.End.Before.Memory[i]; t.Kind == metric.Container.String() && t.Name == d.End.Container {
+			return t
+		}
+	}
+	return nil
+}
+
+// systemOOM returns the Event of the kubelet that its node ran out of memory then; nil if there is none.
+func (d *decision) systemOOM() *eventlog.Event {
+	for i := range d.NodeEvents {
+		e := &d.NodeEvents[i]
+		if e.Reason == "SystemOOM" && !e.First.After(d.End.At.Add(systemSlack)) && !e.Last.Before(d.End.At.Add(-systemSlack)) {
+			return e
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package death
+
+import (
+	"strings"
+
+	"github.com/weir-metrics/weir/cluster"
+)
+
+// stopOf returns what the pod's status says about its stop; never nil.
+func (d *decision) stopOf() cluster.PodStop {
+	if d.pod.Stop == nil {
+		return cluster.PodStop{}
+	}
+	return *d.pod.Stop
+}
+
+// evictedByKubelet reads the kubelet's message.
+func evictedByKubelet(d *decision) bool {
+	stop := d.stopOf()
+	if stop.Reason != "Evicted" {
+		return false
+	}
+	e, ok := ParseEvicted(stop.Message)
+	switch {
+	case !ok:
+		return d.conclude(KubeletEviction, Certain, "evicted by the kubelet")
+	case e.Limit != "":
+		return d.conclude(StorageLimit, Certain, "")
+	}
+	for _, a := range e.Above {
+		d.fact(fromServer, "%s used %s of %s and requested %s: the kubelet evicts those above their request first", a.Name, a.Usage, e.Resource, a.Request)
+	}
+	if len(e.Above) == 0 {
+		d.fact(fromServer, "the kubelet names no container above its request: the pod's priority, or its use beside containers, put it first")
+	}
+	message := "evicted by the kubelet: node %s was low on %s"
+	if e.Threshold != "" {
+		return d.conclude(KubeletEviction, Certain, message+" (%s left, the threshold is %s)", d.pod.Node, e.Resource, e.Available, e.Threshold)
+	}
+	return d.conclude(KubeletEviction, Certain, message, d.pod.Node, e.Resource)
+}
+
+// stoppedByStatus reads the other reasons that a kubelet or the controller of nodes writes.
+func stoppedByStatus(d *decision) bool {
+	switch d.stopOf().Reason {
+	case "DeadlineExceeded":
+		return d.conclude(DeadlineExceeded, Certain, "")
+	case "Preempting":
+		return d.conclude(Preempted, Certain, "preempted by the kubelet: a critical pod needed its place")
+	case "Terminated", "NodeShutdown":
+		return d.conclude(NodeShutdown, Certain, "")
+	case "NodeLost":
+		return d.conclude(NodeGone, Likely, "its node %s did not answer any more", d.pod.Node)
+	}
+	return false
+}
+
+// disrupted reads the condition DisruptionTarget, by which components say that they delete a pod.
+func disrupted(d *decision) bool {
+	switch stop := d.stopOf(); stop.Disruption {
+	case "EvictionByEvictionAPI":
+		if evictedByAgent(d) {
+			return true
+		}
+		how := Certain
+		if d.pod.Deleted.IsZero() && !d.End.Gone {
+			how = Likely
+		}
+		return d.conclude(APIEviction, how, "")
+	case "PreemptionByScheduler":
+		return d.conclude(Preempted, Certain, "")
+	case "DeletionByTaintManager":
+		return d.conclude(TaintEviction, Certain, "")
+	case "DeletionByDeviceTaintManager":
+		return d.conclude(TaintEviction, Certain, "deleted because of a taint (NoExecute) on a device that it used")
+	case "DeletionByPodGC":
+		if strings.Contains(stop.Message, "node no longer exists") {
+			return d.conclude(NodeGone, Certain, "its node %s no longer exists", d.pod.Node)
+		}
+		return d.conclude(GarbageCollected, Certain, "")
+	}
+	return false
+}
+
+// gone applies to pods that were deleted, and about which nobody left a word.
+func gone(d *decision) bool {
+	if !d.End.Node.Known && d.pod.Node != "" && d.End.Gone {
+		return d.conclude(NodeGone, Likely, "its node %s is gone", d.pod.Node)
+	}
+	if d.pod.Deleted.IsZero() && !d.End.Gone {
+		return false
+	}
+	how := Certain
+	if d.End.Unwatched {
+		how = Likely // an eviction may have been missed
+	}
+	return d.conclude(Deleted, how, "")
+}

@@ -1,0 +1,107 @@
+package death
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/cluster/endlog"
+	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// MaxDeaths is how many ends a report has at most.
+const MaxDeaths = 200
+
+// EndReader is the memory of ends.
+type EndReader interface {
+	In(namespace metric.Namespace) []*endlog.End
+	Since() time.Time
+	Size() (kept, dropped int)
+}
+
+// EventReader is the memory of Events.
+type EventReader interface {
+	Of(o eventlog.Object, now time.Time) []eventlog.Event
+	Unread() string
+}
+
+// Query selects ends. The zero Query selects all.
+type Query struct {
+	Namespace metric.Namespace
+	Pod       metric.PodName
+	Container string
+}
+
+// NewReport returns the report on the ends that q selects. events is nil if Events are not kept.
+func NewReport(q Query, ends EndReader, events EventReader, now time.Time) Report {
+	r := Report{Namespace: string(q.Namespace), Pod: string(q.Pod), Container: q.Container, At: now.UTC(), Since: ends.Since().UTC(), Deaths: []Death{}}
+	_, r.Dropped = ends.Size()
+	r.EventsUnread = "weir keeps no Events: with --events it knows failed probes and what its agent evicted."
+	if events != nil {
+		r.EventsUnread = events.Unread()
+	}
+	selected := 0
+	for _, e := range ends.In(q.Namespace) {
+		if q.Pod != "" && e.Pod.Name != q.Pod || q.Container != "" && !concerns(e, q.Container) {
+			continue
+		}
+		if len(r.Deaths) == MaxDeaths {
+			r.LeftOut++
+			selected++
+			continue
+		}
+		facts := Facts{End: e, EventsUnread: r.EventsUnread}
+		if events != nil {
+			facts.Events = events.Of(eventlog.Object{Kind: "Pod", Namespace: string(e.Pod.Namespace), Name: string(e.Pod.Name)}, now)
+			facts.NodeEvents = events.Of(eventlog.Object{Kind: "Node", Namespace: "default", Name: string(e.Pod.Node)}, now)
+		}
+		death := Decide(facts)
+		if q.Pod == "" && death.Cause == Completed {
+			r.Completed++
+			continue
+		}
+		r.Deaths = append(r.Deaths, death)
+		selected++
+	}
+	r.Summary = r.summary(selected)
+	return r
+}
+
+// concerns reports whether an end is that of a container, or of its pod as a whole.
+func concerns(e *endlog.End, container string) bool {
+	return e.Container == container || e.Container == "" && e.Pod.Container(container) != nil
+}
+
+// summary is the answer in a sentence.
+func (r *Report) summary(ends int) string {
+	where := "in the cluster"
+	switch {
+	case r.Container != "":
+		where = fmt.Sprintf("of container %s of pod %s/%s", r.Container, r.Namespace, r.Pod)
+	case r.Pod != "":
+		where = fmt.Sprintf("of pod %s/%s", r.Namespace, r.Pod)
+	case r.Namespace != "":
+		where = "in namespace " + r.Namespace
+	}
+	when := "in the last hour"
+	if covered := r.At.Sub(r.Since).Round(time.Second); r.Since.IsZero() {
+		return "weir has not listed the pods yet: it does not know what ended."
+	} else if covered < endlog.DefaultMaxAge {
+		when = fmt.Sprintf("in the %s since weir began to watch", humanize.Duration(covered))
+	}
+	var text strings.Builder
+	if ends == 0 {
+		fmt.Fprintf(&text, "Nothing ended %s %s.", where, when)
+	} else {
+		fmt.Fprintf(&text, "%s %s %s.", humanize.Count(ends, "death"), where, when)
+	}
+	if r.Completed > 0 {
+		fmt.Fprintf(&text, " %s ended without an error.", humanize.Count(r.Completed, "run"))
+	}
+	if r.Dropped > 0 {
+		fmt.Fprintf(&text, " There were too many for weir's memory: %s dropped.", humanize.Count(r.Dropped, "older one")+" "+map[bool]string{true: "was", false: "were"}[r.Dropped == 1])
+	}
+	return text.String()
+}
