@@ -1,10 +1,12 @@
 package explainapi
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,8 +74,8 @@ func TestDeaths(t *testing.T) {
 	}
 	f("the cluster", death.Query{}, death.MaxDeaths, 1, 801, "1,001 deaths in the cluster in the last hour. 1 run ended without an error.")
 	f("a namespace", death.Query{Namespace: "shop"}, 1, 1, 0, "1 death in namespace shop in the last hour. 1 run ended without an error.")
-	f("a pod", death.Query{Namespace: "shop", Pod: "web"}, 2, 0, 0, "2 deaths of pod shop/web in the last hour.")
-	f("a container", death.Query{Namespace: "shop", Pod: "web", Container: "app"}, 1, 0, 0, "1 death of container app of pod shop/web in the last hour.")
+	f("a pod", death.Query{Namespace: "shop", Pod: "web"}, 2, 0, 0, "2 deaths in pod shop/web in the last hour.")
+	f("a container", death.Query{Namespace: "shop", Pod: "web", Container: "app"}, 1, 0, 0, "1 death in container app of pod shop/web in the last hour.")
 	f("nothing", death.Query{Namespace: "calm"}, 0, 0, 0, "Nothing ended in namespace calm in the last hour.")
 
 	for path, want := range map[string]string{
@@ -91,6 +93,35 @@ func TestDeaths(t *testing.T) {
 		resp.Body.Close()
 		if got := fmt.Sprint(resp.StatusCode, " ", answer.Kind); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", path, got, err, want)
+		}
+	}
+}
+
+// Callers that may read the numbers of a pod, and not the pod itself, do not see what its containers wrote.
+func TestWordsNeedTheirRight(t *testing.T) {
+	all := manyEnds(0)
+	all[0].Run.Message = "password"
+	h := NewDeathHandler(all, nil)
+	for path, right := range map[string]rights.Right{
+		"namespaces/shop/deaths":         {Verb: "list", Resource: "pods", Namespace: "shop"},
+		"namespaces/shop/deaths?pod=web": {Verb: "get", Resource: "pods", Namespace: "shop", Name: "web"},
+	} {
+		for _, may := range []bool{true, false} {
+			var asked []rights.Right
+			r := httptest.NewRequest(http.MethodGet, weirdev.Path+path, nil)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r.WithContext(rights.WithReviewer(r.Context(), func(_ context.Context, needed []rights.Right) ([]string, error) {
+				if asked = needed; may {
+					return nil, nil
+				}
+				return []string{"it"}, nil
+			})))
+			if got := strings.Contains(w.Body.String(), "password"); w.Code != http.StatusOK || got != may {
+				t.Errorf("%s by a caller that may see pods (%v): status %d, shows what the container wrote: %v", path, may, w.Code, got)
+			}
+			if diff := cmp.Diff([]rights.Right{right}, asked); diff != "" {
+				t.Errorf("%s (-want +asked):\n%s", path, diff)
+			}
 		}
 	}
 }

@@ -41,6 +41,15 @@ func GetPod(namespace, name string) Right {
 	return Right{Verb: "get", Group: metricsGroup, Resource: "pods", Namespace: namespace, Name: name}
 }
 
+// SeePods is the right to list the pods of a namespace in the API server, or to get one if name is not
+// empty: with all that their containers wrote into their status.
+func SeePods(namespace, name string) Right {
+	if name != "" {
+		return Right{Verb: "get", Resource: "pods", Namespace: namespace, Name: name}
+	}
+	return Right{Verb: "list", Resource: "pods", Namespace: namespace}
+}
+
 // ListNodes is the right to list nodes.metrics.k8s.io.
 func ListNodes() Right { return Right{Verb: "list", Group: metricsGroup, Resource: "nodes"} }
 

@@ -150,7 +150,9 @@ func (w *weirProcess) openCluster(_ context.Context, h *feature.Host) error {
 	h.Cluster = &feature.Cluster{Cluster: watch, Options: o}
 	h.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "weir_nodes_left_out", Help: "Number of nodes that are not read because the cluster has more than --max-nodes.",
-	}, func() float64 { return float64(watch.Facts().LeftOutNodes()) }))
+	}, func() float64 { return float64(watch.Facts().LeftOutNodes()) }), prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "weir_deaths_dropped_total", Help: "Ends of containers and pods that were dropped before their time because the memory for them was full.",
+	}, func() float64 { _, dropped := o.Ends.Size(); return float64(dropped) }))
 	h.Add(feature.Part{Name: "cluster watch", Run: watch.Run})
 	return nil
 }

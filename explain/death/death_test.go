@@ -25,7 +25,7 @@ import (
 // Times are relative to the end, which is at 12:00:00.
 //
 //	death [container=app] [exit=137] [reason=OOMKilled] [signal=9] [started=-10m] [ended=never] [phase=Failed] [deleted=30s]
-//	      [gone] [unwatched] [node=gone|notready] [nodememory=8Gi] [podlimit=1Gi] [noevents]
+//	      [gone] [unwatched] [node=gone|notready] [nodememory=8Gi] [podlimit=1Gi] [noevents] [nowords]
 //	    stop Evicted [DisruptionTarget's reason]: message       what the pod's status says
 //	    message text                                             what the status says of the run
 //	    container app [limit=64Mi] [exit=143] [reason=Error]     of the pod
@@ -126,7 +126,7 @@ func factsOf(t *testing.T, d *datadriven.TestData) death.Facts {
 		}
 		pod.Containers = append(pod.Containers, cluster.Container{Name: end.Container, State: cluster.StateWaiting})
 	}
-	f := death.Facts{End: end}
+	f := death.Facts{End: end, Words: !has("nowords")}
 	if has("noevents") {
 		f.EventsUnread = "weir keeps no Events"
 	}

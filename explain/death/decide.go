@@ -19,6 +19,8 @@ type Facts struct {
 	Events, NodeEvents []eventlog.Event
 	// EventsUnread is a sentence with the reason why Events are not known; empty if they are.
 	EventsUnread string
+	// Words is set if the answer may hold what the container wrote about its end.
+	Words bool
 }
 
 // decision is the work on one answer.
@@ -119,7 +121,7 @@ func (d *decision) describeRun() {
 		text += ", after " + humanize.Duration(r.Ended.Sub(r.Started))
 	}
 	d.fact(fromServer, "%s", text)
-	if r.Message != "" {
+	if r.Message != "" && d.Words {
 		d.fact(fromServer, "message of the container: %s", humanize.Excerpt(r.Message, 300))
 	}
 }

@@ -32,6 +32,8 @@ type Query struct {
 	Namespace metric.Namespace
 	Pod       metric.PodName
 	Container string
+	// Words is set if the answer may hold what containers wrote about their ends.
+	Words bool
 }
 
 // NewReport returns the report on the ends that q selects. events is nil if Events are not kept.
@@ -52,7 +54,7 @@ func NewReport(q Query, ends EndReader, events EventReader, now time.Time) Repor
 			selected++
 			continue
 		}
-		facts := Facts{End: e, EventsUnread: r.EventsUnread}
+		facts := Facts{End: e, EventsUnread: r.EventsUnread, Words: q.Words}
 		if events != nil {
 			facts.Events = events.Of(eventlog.Object{Kind: "Pod", Namespace: string(e.Pod.Namespace), Name: string(e.Pod.Name)}, now)
 			facts.NodeEvents = events.Of(eventlog.Object{Kind: "Node", Namespace: "default", Name: string(e.Pod.Node)}, now)
@@ -79,9 +81,9 @@ func (r *Report) summary(ends int) string {
 	where := "in the cluster"
 	switch {
 	case r.Container != "":
-		where = fmt.Sprintf("of container %s of pod %s/%s", r.Container, r.Namespace, r.Pod)
+		where = fmt.Sprintf("in container %s of pod %s/%s", r.Container, r.Namespace, r.Pod)
 	case r.Pod != "":
-		where = fmt.Sprintf("of pod %s/%s", r.Namespace, r.Pod)
+		where = fmt.Sprintf("in pod %s/%s", r.Namespace, r.Pod)
 	case r.Namespace != "":
 		where = "in namespace " + r.Namespace
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/weir-metrics/weir/api/explainapi"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/explain/death"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -43,6 +44,9 @@ func (w *testCluster) witness(t *testing.T) *explainapi.Client {
 	})
 	return w.explainer(t, w.NodeIP().String(), port)
 }
+
+// measuredIn reports whether the pod has CPU.
+func measuredIn(e *explain.Explanation) bool { reason, _ := reasonIn(e); return reason == "Measured" }
 
 // TestDeaths forces deaths in a real cluster. weir names each of them within a round after the API
 // server knows it, and none of a pod that goes on.
@@ -88,10 +92,15 @@ func TestDeaths(t *testing.T) {
 	for _, name := range []string{"calm", "deleted", "evicted"} {
 		runs(name)
 	}
-	eventually(t, "weir knows the pods", resolution, func() error {
-		_, err := witness.Pod(t.Context(), metric.PodRef{Namespace: metric.Namespace(namespace), Name: "evicted"})
-		return err
-	})
+	for _, name := range []metric.PodName{"deleted", "evicted"} {
+		eventually(t, "weir measures "+string(name), 2*resolution, func() error {
+			e, err := witness.Pod(t.Context(), metric.PodRef{Namespace: metric.Namespace(namespace), Name: name})
+			if err == nil && !measuredIn(e) {
+				err = errors.New(e.Summary)
+			}
+			return err
+		})
+	}
 	if err := w.kube.CoreV1().Pods(namespace).Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -115,6 +124,12 @@ func TestDeaths(t *testing.T) {
 		})
 		t.Logf("%-8s after %4.1fs: %s", c.pod, took.Seconds(), last)
 	}
+	for _, name := range []metric.PodName{"deleted", "evicted"} {
+		r, err := witness.Deaths(t.Context(), death.Query{Namespace: metric.Namespace(namespace), Pod: name})
+		if err != nil || len(r.Deaths) != 1 || r.Deaths[0].Before == nil || len(r.Deaths[0].Before.Memory) < 2 || r.Deaths[0].Before.Memory[0].Name != "app" {
+			t.Errorf("pod %s is gone, and weir has %+v, %v; want what its container and the node used before", name, r, err)
+		}
+	}
 	if got, err := named("calm", ""); err == nil {
 		t.Errorf("nothing happened to pod calm, and weir says %s", got)
 	}
@@ -126,7 +141,10 @@ func (w *testCluster) deathsNeedRights(t *testing.T, namespace string) {
 	t.Helper()
 	user := w.user(t, "mourner", namespace)
 	eventually(t, "the user may read the deaths of the namespace", 30*time.Second, func() error {
-		_, err := user.run(t.Context(), "explain", "death", "-n", namespace)
+		out, err := user.run(t.Context(), "explain", "death", "-n", namespace)
+		if err == nil {
+			t.Log(out)
+		}
 		return err
 	})
 	if out, err := user.run(t.Context(), "explain", "death", "-A"); err == nil {

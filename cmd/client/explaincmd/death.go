@@ -40,6 +40,9 @@ POD or POD/CONTAINER.`,
 			text := func(r *death.Report) error {
 				p := newPage(cmd.OutOrStdout(), a.Program)
 				writeDeaths(p, r)
+				if len(r.Deaths) == 0 && q.Pod != "" && q.Container == "" && a.namespace == "" && strings.Contains(args[0], "/") {
+					p.line(0, "", humanize.Plain, fmt.Sprintf("If %s is a pod and %s its container: add -n NAMESPACE.", q.Namespace, q.Pod))
+				}
 				return p.flush()
 			}
 			return answer(a, cmd, ask, text, func(r *death.Report) any { return explainapi.NewDeaths(*r) }, nil)

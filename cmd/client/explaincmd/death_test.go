@@ -18,7 +18,7 @@ func (t *testCluster) Deaths(_ context.Context, q death.Query) (*death.Report, e
 		r.Deaths = []death.Death{{Namespace: "storm", Pod: "$(reboot)", Container: "b\x1b[2J", At: before(time.Minute), Cause: death.Exited, Confidence: death.Certain, Message: "ended by itself with exit code 3", Evidence: []death.Evidence{}}}
 	case q.Namespace != "" && q.Namespace != "shop", q.Pod != "" && q.Pod != "web-1":
 	case q.Pod != "":
-		r.Summary, r.Deaths = "2 deaths of pod shop/web-1 in the last hour.", shopDeaths()
+		r.Summary, r.Deaths = "2 deaths in pod shop/web-1 in the last hour.", shopDeaths()
 		r.EventsUnread = "weir keeps no Events: with --events it knows failed probes and what its agent evicted."
 	default:
 		r.Summary, r.Deaths, r.Completed = "2 deaths in the last hour. 4 runs ended without an error.", shopDeaths(), 4
