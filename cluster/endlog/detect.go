@@ -1,6 +1,8 @@
 package endlog
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -45,33 +47,23 @@ func Ends(before, after, final *cluster.Pod, now time.Time, age time.Duration) [
 	if after != nil && !mayEnd(before, after) {
 		return nil
 	}
-	var ends []End
-	gone, unwatched := after == nil, after == nil && final == nil
-	last := after
-	switch {
-	case gone && !unwatched:
-		last = final
-	case gone:
-		last = before
+	gone, last := after == nil, after
+	if gone {
+		last = cmp.Or(final, before)
 	}
 	if last == nil {
 		return nil
 	}
-	if wasAlive(before, last) && (gone || stopped(last) && !runs(last)) {
-		if last.Mirror { // the kubelet makes it again when it starts, and the static pod goes on
-			return nil
+	var ends []End
+	switch {
+	case wasAlive(before, last) && (gone || stopped(last) && !runs(last)):
+		if !last.Mirror { // the kubelet makes it again when it starts, and the static pod goes on
+			ends = []End{{Pod: last, At: endOf(last, gone, now), Seen: now, Gone: gone, Unwatched: gone && final == nil}}
 		}
-		ends = append(ends, End{Pod: last, At: endOf(last, gone, now), Seen: now, Gone: gone, Unwatched: unwatched})
-	} else if !stopped(last) {
+	case !stopped(last):
 		ends = containerEnds(before, last, now)
 	}
-	kept := ends[:0]
-	for _, e := range ends {
-		if now.Sub(e.At) <= age {
-			kept = append(kept, e)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(ends, func(e End) bool { return now.Sub(e.At) > age })
 }
 
 // mayEnd reports whether the change can show an end: a container has another ended run, or the pod is

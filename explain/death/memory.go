@@ -62,30 +62,51 @@ func killedForMemory(d *decision) bool {
 	if shortage != nil {
 		d.fact(fromEvents, "SystemOOM, of the kubelet of node %s, %s", d.pod.Node, told(shortage, d.End.At))
 	}
-	own, pod := "killed by the kernel: it reached its own memory limit of "+humanize.Bytes(l.own), "killed by the kernel: its pod reached the pod's memory limit of "+humanize.Bytes(l.pod)
-	switch ownFull, podFull := full(l.ownUsed, l.own), full(l.podUsed, l.pod); {
-	case ownFull && podFull && l.pod > l.own*nearlyFull:
-		return d.conclude(MemoryKill, Undecided, "killed by the kernel: its own limit and its pod's were both nearly reached")
-	case ownFull && shortage == nil:
-		return d.conclude(ContainerLimit, Certain, "%s", own)
-	case podFull && shortage == nil:
-		return d.conclude(PodLimit, Certain, "%s", pod)
-	case ownFull, podFull:
+	if full(l.ownUsed, l.own) || full(l.podUsed, l.pod) {
+		return d.reachedLimit(&l, shortage != nil)
+	}
+	return d.noReading(&l, shortage != nil)
+}
+
+// reachedLimit decides if a reading shows that a limit was nearly reached.
+func (d *decision) reachedLimit(l *limits, shortage bool) bool {
+	own, pod := full(l.ownUsed, l.own), full(l.podUsed, l.pod)
+	switch {
+	case shortage:
 		return d.conclude(MemoryKill, Undecided, "killed by the kernel: a limit was nearly reached, and its node was short of memory, too")
-	case shortage != nil && l.own == 0 && l.pod == 0:
+	case own && pod:
+		return d.conclude(MemoryKill, Undecided, "killed by the kernel: its own limit and its pod's were both nearly reached")
+	case own:
+		return d.conclude(ContainerLimit, Certain, "%s", l.ownText())
+	}
+	return d.conclude(PodLimit, Certain, "%s", l.podText())
+}
+
+// noReading decides if no reading was near a limit: the memory grew after the last one, or the node was
+// short of it.
+func (d *decision) noReading(l *limits, shortage bool) bool {
+	unlimited := l.own == 0 && l.pod == 0
+	switch {
+	case shortage && unlimited:
 		return d.conclude(NodeShortage, Certain, "")
-	case shortage != nil:
-		return d.conclude(NodeShortage, Likely, "")
-	case l.own == 0 && l.pod == 0:
+	case shortage || unlimited:
 		return d.conclude(NodeShortage, Likely, "")
 	case full(l.nodeUsed, l.node):
 		return d.conclude(MemoryKill, Undecided, "killed by the kernel for memory: its node was nearly full, and it has a limit")
-	case l.own > 0 && l.pod == 0:
-		return d.conclude(ContainerLimit, Likely, "%s", own)
+	case l.pod == 0:
+		return d.conclude(ContainerLimit, Likely, "%s", l.ownText())
 	case l.own == 0:
-		return d.conclude(PodLimit, Likely, "%s", pod)
+		return d.conclude(PodLimit, Likely, "%s", l.podText())
 	}
 	return d.conclude(MemoryKill, Undecided, "")
+}
+
+func (l *limits) ownText() string {
+	return "killed by the kernel: it reached its own memory limit of " + humanize.Bytes(l.own)
+}
+
+func (l *limits) podText() string {
+	return "killed by the kernel: its pod reached the pod's memory limit of " + humanize.Bytes(l.pod)
 }
 
 // describeLimits adds the limits and what was used of them.

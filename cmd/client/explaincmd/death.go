@@ -73,23 +73,17 @@ func (a *asking) deathQuery(args []string, all bool) (q death.Query, err error) 
 		if len(parts) > 2 || slices.Contains(parts, "") {
 			return q, cli.Hintf(cli.Usage(fmt.Errorf("%q is not NAMESPACE/POD[/CONTAINER]", args[0])), "With -n, leave out the namespace: -n shop web-1/app.")
 		}
+		parts = append(parts, "") // perhaps no container
+		q.Pod, q.Container = metric.PodName(parts[0]), parts[1]
 	}
 	if namespace == "" && a.Namespace != nil {
-		if namespace, err = a.Namespace(); err != nil {
-			return q, err
-		}
+		namespace, err = a.Namespace()
 	}
-	if namespace == "" && len(parts) > 0 {
-		return q, cli.Usage(fmt.Errorf("in which namespace is %s? Write NAMESPACE/%[1]s, or add -n NAMESPACE", args[0]))
+	if namespace == "" && err == nil && q.Pod != "" {
+		err = cli.Usage(fmt.Errorf("in which namespace is %s? Write NAMESPACE/%[1]s, or add -n NAMESPACE", args[0]))
 	}
 	q.Namespace = metric.Namespace(namespace)
-	if len(parts) > 0 {
-		q.Pod = metric.PodName(parts[0])
-	}
-	if len(parts) > 1 {
-		q.Container = parts[1]
-	}
-	return q, nil
+	return q, err
 }
 
 // completeDeaths completes the names of pods, also of those that are gone.
