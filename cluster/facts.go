@@ -108,7 +108,7 @@ type Pod struct {
 	QoS         string
 	Labels      map[string]string
 	Owner       *Owner    // the controller, shared by its pods; nil if there is none
-	Stop        *PodStop  // why it is stopped, as its status says; nil for most pods
+	Stop        *PodStop  // why it is stopped, by its status; nil for most pods
 	Started     time.Time // status.startTime; zero if not started
 	Deleted     time.Time // metadata.deletionTimestamp; zero if not
 	ReadySince  time.Time // the Ready condition's last transition; zero if there is none
@@ -129,7 +129,7 @@ type Pod struct {
 	Containers []Container
 }
 
-// PodStop is what the status of a pod says about why the pod is stopped.
+// PodStop is what the status of a pod reports about why the pod is stopped.
 type PodStop struct {
 	// Reason is status.reason: Evicted, DeadlineExceeded, Preempting, ...
 	Reason string
@@ -228,7 +228,7 @@ type PreviousRun struct {
 	StateReason string             // the current state's reason: CrashLoopBackOff, Completed, ...
 	EndReason   string             // why the last run ended: OOMKilled, Error, Completed
 	ExitCode    int32              // of the last run
-	Signal      int32              // that ended the last run, if the runtime says so; most runtimes add 128 to it and report an exit code
+	Signal      int32              // that ended the last run, if the runtime reports it; most runtimes add 128 to it and report an exit code
 	EndMessage  string             // of the last run, or of the runtime about it; at most 512 bytes
 }
 

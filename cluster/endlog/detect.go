@@ -113,8 +113,8 @@ func endOf(p *cluster.Pod, gone bool, now time.Time) (at time.Time) {
 	return at
 }
 
-// containerEnds returns the ends of runs that before did not have. An init container that is done is no
-// end.
+// containerEnds returns the ends of runs that before did not have. The end of an init container
+// that is done does not count.
 func containerEnds(before, after *cluster.Pod, now time.Time) (ends []End) {
 	for i := range after.Containers {
 		c := &after.Containers[i]

@@ -1,5 +1,5 @@
 // Package endlog keeps, for an hour, the runs of containers that ended and the pods that went away: what
-// the API server said about them last, and what they used in the minutes before. Afterwards the API
+// the API server last reported about them, and what they used in the minutes before. Afterwards the API
 // server knows only the last run of a container, and nothing of a pod that is gone.
 //
 // It records facts. Package explain/death decides what they mean.

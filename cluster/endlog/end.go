@@ -41,7 +41,7 @@ type Run struct {
 	Signal   int32
 }
 
-// NodeState is what the API server said about a node.
+// NodeState is what the API server reported about a node.
 type NodeState struct {
 	Known, Ready bool
 	Memory       float64 // capacity in bytes; 0 if unknown

@@ -133,11 +133,11 @@ func readiness(conditions []v1.PodCondition) (cluster.Readiness, time.Time) {
 	return cluster.ReadyAbsent, time.Time{}
 }
 
-// The limits of the texts that a pod's status has about its end, in bytes. A kubelet takes 4,096 bytes of
+// The limits of the texts about its end that a pod's status has, in bytes. A kubelet takes 4,096 bytes of
 // what a container writes.
 const maxStopMessage, maxEndMessage = 1024, 512
 
-// podStop returns what the status says about why the pod is stopped; nil if it says nothing.
+// podStop returns what the status reports about why the pod is stopped; nil if it has nothing about it.
 func podStop(s *v1.PodStatus, shared *pool) *cluster.PodStop {
 	stop := cluster.PodStop{Reason: s.Reason, Message: s.Message}
 	for i := range s.Conditions {

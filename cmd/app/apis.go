@@ -352,7 +352,7 @@ func openResize(w *weirProcess) (http.Handler, error) {
 	}), nil
 }
 
-// openDeaths returns the handler that says why something ended.
+// openDeaths returns the handler of why something ended.
 func openDeaths(w *weirProcess) (http.Handler, error) {
 	var ends death.EndReader
 	if w.Cluster != nil && w.Cluster.Options.Ends != nil { // a nil pointer in an interface would not be nil

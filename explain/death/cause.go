@@ -36,7 +36,7 @@ const (
 // Confidence is how sure a cause is.
 type Confidence string
 
-// The confidences. Certain: a component that acts says so. Likely: the facts fit, and fit nothing else
+// The confidences. Certain: the component that acted reports it. Likely: the facts fit, and fit nothing else
 // that is usual. Undecided: they fit several causes, or who acted left no trace.
 const (
 	Certain   Confidence = "certain"
@@ -58,7 +58,7 @@ var table = []texts{
 		"Raise the pod's own limit (spec.resources), or give the container that grew a limit of its own, so that it does not take the others' memory."},
 	{NodeShortage, "killed by the kernel: its node ran out of memory",
 		"Give the pods of the node requests that fit what they use (`weir resize`), so that fewer share it. The kernel prefers processes that are far above their request: `weir explain eviction --node NODE` shows the node's reserve."},
-	{MemoryKill, "killed for memory: by which limit cannot be told",
+	{MemoryKill, "killed for memory: the limit is not known",
 		"`dmesg` on node NODE names the limit in the line \"oom-kill:constraint=\"."},
 	{KubeletEviction, "evicted by the kubelet: its node ran short of a resource",
 		"Give the pod a request that fits what it uses: pods above their request go first. `weir explain eviction --node NODE` shows how near the node is now."},
@@ -71,7 +71,7 @@ var table = []texts{
 	{Preempted, "preempted: a pod with a higher priority needed its place",
 		"Give the pod a PriorityClass that fits its importance, or the cluster more nodes."},
 	{TaintEviction, "deleted because of a taint (NoExecute) that it does not tolerate",
-		"`kubectl describe node NODE` shows the taints. not-ready and unreachable are those of a node in trouble; a toleration with tolerationSeconds says how long the pod waits."},
+		"`kubectl describe node NODE` shows the taints. not-ready and unreachable are those of a node in trouble; tolerationSeconds of a toleration is how long the pod stays."},
 	{GarbageCollected, "deleted by the collector of orphaned pods",
 		"The pod was finished, or its node was taken out of service: `kubectl get events -n NAMESPACE` and the log of kube-controller-manager have the case."},
 	{NodeShutdown, "stopped by the kubelet: its node was shut down",
@@ -93,11 +93,11 @@ var table = []texts{
 	{Crashed, "crashed",
 		"`kubectl logs -n NAMESPACE POD -c CONTAINER --previous` may have its last words; a core dump has the rest."},
 	{Signalled, "ended by a signal",
-		"Nothing says who sent it: a process in the pod, someone on the node, or the kernel. With --events, weir sees whether a probe failed."},
+		"The sender is not known: a process in the pod, someone on the node, or the kernel. With --events, weir sees whether a probe failed."},
 	{Exited, "ended by itself with an error",
 		"`kubectl logs -n NAMESPACE POD -c CONTAINER --previous` has its last words."},
 	{Completed, "ended by itself, without an error", ""},
-	{Unknown, "ended, and nothing says why",
+	{Unknown, "ended, for an unknown reason",
 		"`kubectl describe pod -n NAMESPACE POD` shows what the API server has."},
 }
 

@@ -29,9 +29,9 @@ func failedProbe(d *decision) bool {
 			happened, _ := d.during(e)
 			return happened && e.Reason == "Unhealthy" && strings.HasPrefix(strings.ToLower(e.Message), p.name+" probe")
 		}); failed != nil {
-			d.fact(fromEvents, "Unhealthy, of the kubelet: the %s probe failed, %s", p.name, told(failed, d.End.At))
+			d.fact(fromEvents, "Unhealthy, of the kubelet: the %s probe failed, %s", p.name, occurrence(failed, d.End.At))
 		}
-		d.fact(fromEvents, "Killing, of the kubelet: the container failed its %s probe, %s", p.name, told(kill, d.End.At))
+		d.fact(fromEvents, "Killing, of the kubelet: the container failed its %s probe, %s", p.name, occurrence(kill, d.End.At))
 		return d.conclude(p.cause, how, "")
 	}
 	return false
@@ -39,7 +39,7 @@ func failedProbe(d *decision) bool {
 
 // stoppedByKubelet finds another reason for which a kubelet kills a container.
 func stoppedByKubelet(d *decision) bool {
-	var why string
+	var reason string
 	kill := d.event(kubelet, d.End.Container, func(e *eventlog.Event) bool {
 		happened, _ := d.during(e)
 		if !happened || e.Reason != "Killing" {
@@ -47,30 +47,30 @@ func stoppedByKubelet(d *decision) bool {
 		}
 		switch {
 		case strings.Contains(e.Message, "definition changed"):
-			why = "its definition changed"
+			reason = "its definition changed"
 		case strings.Contains(e.Message, "FailedPostStartHook"):
-			why = "its postStart hook failed"
+			reason = "its postStart hook failed"
 		case strings.Contains(e.Message, "resize"):
-			why = "a resize of its resources needs a restart"
+			reason = "a resize of its resources needs a restart"
 		default:
-			why = ""
+			reason = ""
 		}
 		return true
 	})
 	if kill == nil {
 		return false
 	}
-	d.fact(fromEvents, "Killing, of the kubelet, %s", told(kill, d.End.At))
-	if why == "" {
+	d.fact(fromEvents, "Killing, of the kubelet, %s", occurrence(kill, d.End.At))
+	if reason == "" {
 		if sandbox := d.event(kubelet, "", func(e *eventlog.Event) bool {
 			happened, _ := d.during(e)
 			return happened && e.Reason == "SandboxChanged"
 		}); sandbox != nil {
-			why = "the sandbox of its pod was made again"
+			reason = "the sandbox of its pod was made again"
 		}
 	}
-	if why != "" {
-		return d.conclude(KubeletStopped, Certain, "stopped by the kubelet: %s", why)
+	if reason != "" {
+		return d.conclude(KubeletStopped, Certain, "stopped by the kubelet: %s", reason)
 	}
 	return d.conclude(KubeletStopped, Likely, "")
 }
@@ -83,7 +83,7 @@ var runtimeErrors = map[string]string{
 }
 
 func runtimeError(d *decision) bool {
-	why, ok := runtimeErrors[d.run.Reason]
+	meaning, ok := runtimeErrors[d.run.Reason]
 	if !ok {
 		return false
 	}
@@ -91,7 +91,7 @@ func runtimeError(d *decision) bool {
 	if d.run.Reason == "ContainerStatusUnknown" {
 		how = Likely
 	}
-	return d.conclude(RuntimeError, how, "%s", why)
+	return d.conclude(RuntimeError, how, "%s", meaning)
 }
 
 // signal is a signal of Linux.

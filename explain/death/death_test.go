@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -18,6 +20,7 @@ import (
 	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/explain/death"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
@@ -26,8 +29,8 @@ import (
 //
 //	death [container=app] [exit=137] [reason=OOMKilled] [signal=9] [started=-10m] [ended=never] [phase=Failed] [deleted=30s]
 //	      [gone] [unwatched] [node=gone|notready] [nodememory=8Gi] [podlimit=1Gi] [noevents] [nowords]
-//	    stop Evicted [DisruptionTarget's reason]: message       what the pod's status says
-//	    message text                                             what the status says of the run
+//	    stop Evicted [DisruptionTarget's reason]: message       what the pod's status has
+//	    message text                                             what the status has about the run
 //	    container app [limit=64Mi] [exit=143] [reason=Error]     of the pod
 //	    memory app -4m=40Mi -10s=63Mi, memory node -10s=6Gi      readings
 //	    cpu app -10s=1500m
@@ -272,4 +275,48 @@ func names(all []death.AboveRequest) (parts []string) {
 		parts = append(parts, a.Name, a.Usage, a.Request)
 	}
 	return parts
+}
+
+// TestUsageOutlivesTheContainer checks that what a pod used is measured after it is gone, from the memory
+// sink as it is.
+func TestUsageOutlivesTheContainer(t *testing.T) {
+	sink := memory.New(memory.Options{})
+	for i, used := range []float64{10, 40, 30, 0} {
+		at := noon.Add(time.Duration(i-3) * 15 * time.Second)
+		b := &metric.Batch{Source: "kubelet:resource", Node: "n1", Interval: 15 * time.Second, Resolution: time.Millisecond, Began: at, Ended: at}
+		for entity, v := range map[metric.Entity]float64{
+			{Kind: metric.Node, Node: "n1"}: 1000,
+			{Kind: metric.Container, Node: "n1", Namespace: "shop", Pod: "web", Name: "app"}: used,
+		} {
+			if v > 0 {
+				s := b.Add(entity)
+				s.Values.Set(metric.MemoryWorkingSet, v)
+				s.Times[metric.Memory] = at.UnixNano()
+			}
+		}
+		if err := sink.Write(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	history := func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
+		return func(yield func(time.Time, float64) bool) {
+			for _, p := range sink.Snapshot().History(e, id, from, to) {
+				if !yield(time.Unix(0, p.Time), p.Value) {
+					return
+				}
+			}
+		}
+	}
+	pod := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Containers: []cluster.Container{{Name: "app"}}}
+	got := death.Measure(history, &endlog.End{Pod: pod, At: noon, Gone: true})
+	at := func(ago time.Duration, v float64) endlog.Reading {
+		return endlog.Reading{At: noon.Add(-ago), Value: v}
+	}
+	want := endlog.Usage{Memory: []endlog.Trend{
+		{Kind: "container", Name: "app", First: at(45*time.Second, 10), Highest: at(30*time.Second, 40), Last: at(15*time.Second, 30)},
+		{Kind: "node", Name: "n1", First: at(45*time.Second, 1000), Highest: at(45*time.Second, 1000), Last: at(0, 1000)},
+	}}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-5, 0)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

@@ -98,7 +98,7 @@ func (d *decision) fact(from, format string, args ...any) {
 	d.death.Evidence = append(d.death.Evidence, Evidence{from, fmt.Sprintf(format, args...)})
 }
 
-// describeRun adds what the status says about the run.
+// describeRun adds what the status reports about the run.
 func (d *decision) describeRun() {
 	r := d.run
 	code := r.ExitCode
@@ -126,7 +126,7 @@ func (d *decision) describeRun() {
 	}
 }
 
-// describeStop adds what the status says about a pod that ended as a whole.
+// describeStop adds what the status reports about a pod that ended as a whole.
 func (d *decision) describeStop() {
 	if s := d.pod.Stop; s != nil {
 		text := s.Reason
@@ -178,23 +178,23 @@ func (d *decision) during(e *eventlog.Event) (happened, sure bool) {
 	return true, !e.Last.After(end)
 }
 
-// event returns the newest Event of one source on the pod for which is returns true; container is that
+// event returns the newest Event of one source on the pod for which matches returns true; container is that
 // of the Event, or empty for any.
-func (d *decision) event(source, container string, is func(*eventlog.Event) bool) *eventlog.Event {
+func (d *decision) event(source, container string, matches func(*eventlog.Event) bool) *eventlog.Event {
 	for i := range d.Events {
 		e := &d.Events[i]
 		if e.Source != source || container != "" && e.Part != container || e.ObjectUID != "" && !d.pod.HasUID(metric.PodUID(e.ObjectUID)) {
 			continue
 		}
-		if is(e) {
+		if matches(e) {
 			return e
 		}
 	}
 	return nil
 }
 
-// told holds how often and when an Event happened.
-func told(e *eventlog.Event, at time.Time) string {
+// occurrence holds how often and when an Event happened.
+func occurrence(e *eventlog.Event, at time.Time) string {
 	text := "at " + humanize.Clock(e.Last, at)
 	if e.Count > 1 {
 		text = fmt.Sprintf("%d times, last %s", e.Count, text)
@@ -220,6 +220,6 @@ func evictedByAgent(d *decision) bool {
 	if e == nil {
 		return false
 	}
-	d.fact(fromEvents, "Evicted, of weir's agent, %s", told(e, d.End.At))
+	d.fact(fromEvents, "Evicted, of weir's agent, %s", occurrence(e, d.End.At))
 	return d.conclude(AgentEviction, Certain, "")
 }

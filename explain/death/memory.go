@@ -60,7 +60,7 @@ func killedForMemory(d *decision) bool {
 	d.describeLimits(&l)
 	shortage := d.systemOOM()
 	if shortage != nil {
-		d.fact(fromEvents, "SystemOOM, of the kubelet of node %s, %s", d.pod.Node, told(shortage, d.End.At))
+		d.fact(fromEvents, "SystemOOM, of the kubelet of node %s, %s", d.pod.Node, occurrence(shortage, d.End.At))
 	}
 	if full(l.ownUsed, l.own) || full(l.podUsed, l.pod) {
 		return d.reachedLimit(&l, shortage != nil)

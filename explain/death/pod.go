@@ -6,7 +6,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// stopOf returns what the pod's status says about its stop; never nil.
+// stopOf returns what the pod's status reports about its stop; never nil.
 func (d *decision) stopOf() cluster.PodStop {
 	if d.pod.Stop == nil {
 		return cluster.PodStop{}
@@ -55,7 +55,7 @@ func stoppedByStatus(d *decision) bool {
 	return false
 }
 
-// disrupted reads the condition DisruptionTarget, by which components say that they delete a pod.
+// disrupted reads the condition DisruptionTarget, which components set on a pod that they delete.
 func disrupted(d *decision) bool {
 	switch stop := d.stopOf(); stop.Disruption {
 	case "EvictionByEvictionAPI":
@@ -82,7 +82,7 @@ func disrupted(d *decision) bool {
 	return false
 }
 
-// gone applies to pods that were deleted, and about which nobody left a word.
+// gone applies to pods that were deleted, for a reason that nobody reported.
 func gone(d *decision) bool {
 	if !d.End.Node.Known && d.pod.Node != "" && d.End.Gone {
 		return d.conclude(NodeGone, Likely, "its node %s is gone", d.pod.Node)

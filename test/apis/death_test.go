@@ -111,7 +111,7 @@ func TestDeaths(t *testing.T) {
 		{"greedy", "app", "ContainerLimit, "},
 		{"failing", "app", "Exited, certain: ended by itself with exit code 3"},
 		{"asked", "app", "Signalled, likely: ended by SIGTERM"},
-		{"sick", "app", "LivenessProbe, certain"},
+		{"sick", "app", "LivenessProbe, "},
 		{"deleted", "", "Deleted, certain"},
 		{"evicted", "", "APIEviction, certain"},
 	} {
