@@ -291,7 +291,7 @@ func TestUsageOutlivesTheContainer(t *testing.T) {
 			if v > 0 {
 				s := b.Add(entity)
 				s.Values.Set(metric.MemoryWorkingSet, v)
-				s.Times[metric.Memory] = at.UnixNano()
+				s.Times[metric.Memory], s.Reasons[metric.Memory] = at.UnixNano(), metric.Measured
 			}
 		}
 		if err := sink.Write(t.Context(), b); err != nil {
