@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/cluster/endlog"
-	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/cluster/eventlog/event"
 )
 
 // failedProbe finds the kubelet's Event that it kills the container because of a probe.
@@ -15,7 +15,7 @@ func failedProbe(d *decision) bool {
 		name  string
 	}{{LivenessProbe, "liveness"}, {StartupProbe, "startup"}} {
 		var how Confidence
-		kill := d.event(kubelet, d.End.Container, func(e *eventlog.Event) bool {
+		kill := d.event(kubelet, d.End.Container, func(e *event.Event) bool {
 			happened, sure := d.during(e)
 			if how = Likely; sure {
 				how = Certain
@@ -25,7 +25,7 @@ func failedProbe(d *decision) bool {
 		if kill == nil {
 			continue
 		}
-		if failed := d.event(kubelet, d.End.Container, func(e *eventlog.Event) bool {
+		if failed := d.event(kubelet, d.End.Container, func(e *event.Event) bool {
 			happened, _ := d.during(e)
 			return happened && e.Reason == "Unhealthy" && strings.HasPrefix(strings.ToLower(e.Message), p.name+" probe")
 		}); failed != nil {
@@ -40,7 +40,7 @@ func failedProbe(d *decision) bool {
 // stoppedByKubelet finds another reason for which a kubelet kills a container.
 func stoppedByKubelet(d *decision) bool {
 	var reason string
-	kill := d.event(kubelet, d.End.Container, func(e *eventlog.Event) bool {
+	kill := d.event(kubelet, d.End.Container, func(e *event.Event) bool {
 		happened, _ := d.during(e)
 		if !happened || e.Reason != "Killing" {
 			return false
@@ -62,7 +62,7 @@ func stoppedByKubelet(d *decision) bool {
 	}
 	d.fact(fromEvents, "Killing, of the kubelet, %s", occurrence(kill, d.End.At))
 	if reason == "" {
-		if sandbox := d.event(kubelet, "", func(e *eventlog.Event) bool {
+		if sandbox := d.event(kubelet, "", func(e *event.Event) bool {
 			happened, _ := d.during(e)
 			return happened && e.Reason == "SandboxChanged"
 		}); sandbox != nil {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/endlog"
-	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/cluster/eventlog/event"
 	"github.com/weir-metrics/weir/explain/death"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -161,9 +161,9 @@ func factsOf(t *testing.T, d *datadriven.TestData) death.Facts {
 		case "memory", "cpu":
 			points.add(t, what, words)
 		case "event":
-			f.Events = append(f.Events, event(t, words[0], words[1], words[2], words[3:], message))
+			f.Events = append(f.Events, parseEvent(t, words[0], words[1], words[2], words[3:], message))
 		case "nodeevent":
-			f.NodeEvents = append(f.NodeEvents, event(t, "kubelet", "-", words[0], words[1:], message))
+			f.NodeEvents = append(f.NodeEvents, parseEvent(t, "kubelet", "-", words[0], words[1:], message))
 		default:
 			d.Fatalf(t, "%q: unknown line", line)
 		}
@@ -172,10 +172,10 @@ func factsOf(t *testing.T, d *datadriven.TestData) death.Facts {
 	return f
 }
 
-// event parses "-1s" and "-1s x3 since -5m".
-func event(t *testing.T, source, part, reason string, when []string, message string) eventlog.Event {
+// parseEvent parses "-1s" and "-1s x3 since -5m".
+func parseEvent(t *testing.T, source, part, reason string, when []string, message string) event.Event {
 	t.Helper()
-	e := eventlog.Event{Reason: reason, Message: message, Source: source, Part: strings.Trim(part, "-"), ObjectUID: "u1", Count: 1, Last: moment(t, when[0])}
+	e := event.Event{Reason: reason, Message: message, Source: source, Part: strings.Trim(part, "-"), ObjectUID: "u1", Count: 1, Last: moment(t, when[0])}
 	if e.First = e.Last; len(when) > 3 {
 		fmt.Sscanf(when[1], "x%d", &e.Count)
 		e.First = moment(t, when[3])

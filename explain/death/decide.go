@@ -7,7 +7,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/endlog"
-	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/cluster/eventlog/event"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -16,7 +16,7 @@ import (
 type Facts struct {
 	End *endlog.End
 	// Events are those on the pod's name, and NodeEvents those on its node.
-	Events, NodeEvents []eventlog.Event
+	Events, NodeEvents []event.Event
 	// EventsUnread is a sentence with the reason why Events are not known; empty if they are.
 	EventsUnread string
 	// Words is set if the answer may hold what the container wrote about its end.
@@ -167,7 +167,7 @@ const clockSlack = 2 * time.Second
 
 // during reports whether an Event happened while the run lasted. sure is false for an Event that was
 // counted up, and also happened later.
-func (d *decision) during(e *eventlog.Event) (happened, sure bool) {
+func (d *decision) during(e *event.Event) (happened, sure bool) {
 	began, end := d.run.Started, d.End.At.Add(clockSlack)
 	if began.IsZero() {
 		began = d.End.At.Add(-time.Hour)
@@ -180,7 +180,7 @@ func (d *decision) during(e *eventlog.Event) (happened, sure bool) {
 
 // event returns the newest Event of one source on the pod for which matches returns true; container is that
 // of the Event, or empty for any.
-func (d *decision) event(source, container string, matches func(*eventlog.Event) bool) *eventlog.Event {
+func (d *decision) event(source, container string, matches func(*event.Event) bool) *event.Event {
 	for i := range d.Events {
 		e := &d.Events[i]
 		if e.Source != source || container != "" && e.Part != container || e.ObjectUID != "" && !d.pod.HasUID(metric.PodUID(e.ObjectUID)) {
@@ -194,7 +194,7 @@ func (d *decision) event(source, container string, matches func(*eventlog.Event)
 }
 
 // occurrence holds how often and when an Event happened.
-func occurrence(e *eventlog.Event, at time.Time) string {
+func occurrence(e *event.Event, at time.Time) string {
 	text := "at " + humanize.Clock(e.Last, at)
 	if e.Count > 1 {
 		text = fmt.Sprintf("%d times, last %s", e.Count, text)
@@ -213,7 +213,7 @@ const agentSlack = 2 * time.Minute
 
 // evictedByAgent finds the Event of weir's agent.
 func evictedByAgent(d *decision) bool {
-	e := d.event(weirAgent, "", func(e *eventlog.Event) bool {
+	e := d.event(weirAgent, "", func(e *event.Event) bool {
 		away := d.End.At.Sub(e.Last)
 		return e.Reason == "Evicted" && away < agentSlack && away > -agentSlack
 	})

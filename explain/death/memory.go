@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster/endlog"
-	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/cluster/eventlog/event"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -137,7 +137,7 @@ func (d *decision) ownTrend() *endlog.Trend {
 }
 
 // systemOOM returns the Event of the kubelet that its node ran out of memory then; nil if there is none.
-func (d *decision) systemOOM() *eventlog.Event {
+func (d *decision) systemOOM() *event.Event {
 	for i := range d.NodeEvents {
 		e := &d.NodeEvents[i]
 		if e.Reason == "SystemOOM" && !e.First.After(d.End.At.Add(systemSlack)) && !e.Last.Before(d.End.At.Add(-systemSlack)) {

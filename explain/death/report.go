@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster/endlog"
-	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/cluster/eventlog/event"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -23,7 +23,7 @@ type EndReader interface {
 
 // EventReader is the memory of Events.
 type EventReader interface {
-	Of(o eventlog.Object, now time.Time) []eventlog.Event
+	Of(o event.Object, now time.Time) []event.Event
 	Unread() string
 }
 
@@ -56,8 +56,8 @@ func NewReport(q Query, ends EndReader, events EventReader, now time.Time) Repor
 		}
 		facts := Facts{End: e, EventsUnread: r.EventsUnread, Words: q.Words}
 		if events != nil {
-			facts.Events = events.Of(eventlog.Object{Kind: "Pod", Namespace: string(e.Pod.Namespace), Name: string(e.Pod.Name)}, now)
-			facts.NodeEvents = events.Of(eventlog.Object{Kind: "Node", Namespace: "default", Name: string(e.Pod.Node)}, now)
+			facts.Events = events.Of(event.Object{Kind: "Pod", Namespace: string(e.Pod.Namespace), Name: string(e.Pod.Name)}, now)
+			facts.NodeEvents = events.Of(event.Object{Kind: "Node", Namespace: "default", Name: string(e.Pod.Node)}, now)
 		}
 		death := Decide(facts)
 		if q.Pod == "" && death.Cause == Completed {
