@@ -163,5 +163,9 @@ func ownExit(d *decision) bool {
 	case d.run.Ended.IsZero():
 		return false
 	}
-	return d.conclude(Completed, Certain, "")
+	how := Certain
+	if d.EventsUnread != "" {
+		how = Likely // the kubelet may have asked it to end
+	}
+	return d.conclude(Completed, how, "")
 }
