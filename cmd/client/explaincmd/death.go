@@ -65,16 +65,11 @@ func (a *asking) deathQuery(args []string, all bool) (q death.Query, err error) 
 	case all:
 		return q, nil
 	}
-	namespace, parts := a.namespace, []string(nil)
+	namespace := a.namespace
 	if len(args) == 1 {
-		if parts = strings.Split(args[0], "/"); namespace == "" && len(parts) > 1 {
-			namespace, parts = parts[0], parts[1:]
+		if namespace, q, err = parseDeath(args[0], namespace); err != nil {
+			return q, err
 		}
-		if len(parts) > 2 || slices.Contains(parts, "") {
-			return q, cli.Hintf(cli.Usage(fmt.Errorf("%q is not NAMESPACE/POD[/CONTAINER]", args[0])), "With -n, leave out the namespace: -n shop web-1/app.")
-		}
-		parts = append(parts, "") // perhaps no container
-		q.Pod, q.Container = metric.PodName(parts[0]), parts[1]
 	}
 	if namespace == "" && a.Namespace != nil {
 		namespace, err = a.Namespace()
@@ -84,6 +79,20 @@ func (a *asking) deathQuery(args []string, all bool) (q death.Query, err error) 
 	}
 	q.Namespace = metric.Namespace(namespace)
 	return q, err
+}
+
+// parseDeath parses a name. flag is the namespace of -n, or empty.
+func parseDeath(text, flag string) (namespace string, q death.Query, err error) {
+	namespace = flag
+	parts := strings.Split(text, "/")
+	if namespace == "" && len(parts) > 1 {
+		namespace, parts = parts[0], parts[1:]
+	}
+	if len(parts) > 2 || slices.Contains(parts, "") {
+		return "", q, cli.Hintf(cli.Usage(fmt.Errorf("%q is not NAMESPACE/POD[/CONTAINER]", text)), "With -n, leave out the namespace: -n shop web-1/app.")
+	}
+	parts = append(parts, "") // perhaps no container
+	return namespace, death.Query{Pod: metric.PodName(parts[0]), Container: parts[1]}, nil
 }
 
 // completeDeaths completes the names of pods, also of those that are gone.
