@@ -68,10 +68,11 @@ func convertQuery(text, series, objectLabel, namespaceLabel string) (*convertedQ
 		shown := strings.ReplaceAll(strings.TrimSpace(out.String()), matchersMark+`="1"`, "<<.LabelMatchers>>")
 		return nil, fmt.Errorf("the query does not parse: %w: %s", err, shown)
 	}
-	if objectLabel != "" && !rules.MayHaveLabel(expr, objectLabel) {
+	switch {
+	case objectLabel == "":
+	case !rules.MayHaveLabel(expr, objectLabel):
 		return nil, fmt.Errorf("the query returns no label %s, so prometheus-adapter has a value of no object", objectLabel)
-	}
-	if objectLabel != "" && objectLabel != namespaceLabel && comparesObjects(expr, objectLabel) {
+	case objectLabel != namespaceLabel && comparesObjects(expr, objectLabel):
 		return nil, fmt.Errorf("the query aggregates the objects that are asked for, without the label %s, and weir asks for all objects of a namespace at once: group by <<.GroupBy>> everywhere", objectLabel)
 	}
 	q := &convertedQuery{}
