@@ -6,7 +6,6 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/weir-metrics/weir/cluster/resourceusage"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -69,15 +68,6 @@ type usageText struct {
 	cpu, memory, swap quantityText // swap may be none
 }
 
-// textOf returns a usage as text, with swap if swap is set and the usage reports it.
-func textOf(u *resourceusage.Usage, swap bool) usageText {
-	text := usageText{name: u.Name, cpu: cpuText(u.CPU), memory: memoryText(u.Memory)}
-	if swap && u.Swap >= 0 {
-		text.swap = memoryText(u.Swap)
-	}
-	return text
-}
-
 // eachObject calls do for each object in order, until it returns an error.
 func (r *response) eachObject(do func(o *encodedObject, i int) error) error {
 	var o encodedObject
@@ -86,7 +76,11 @@ func (r *response) eachObject(do func(o *encodedObject, i int) error) error {
 		o.objectMeta, o.uses = r.metaOf(&o.usageItem), r.texts[:0]
 		usages := r.usagesOf(&o.usageItem)
 		for i := range usages {
-			o.uses = append(o.uses, textOf(&usages[i], o.swap))
+			u := &usages[i]
+			o.uses = append(o.uses, usageText{name: u.Name, cpu: cpuText(u.CPU), memory: memoryText(u.Memory)})
+			if o.swap && u.Swap >= 0 {
+				o.uses[len(o.uses)-1].swap = memoryText(u.Swap)
+			}
 		}
 		r.texts = o.uses
 		if err := do(&o, i); err != nil {

@@ -84,8 +84,12 @@ func (r *round) record(i int) (*recordLayout, []uint64) {
 // value returns entry i's value of a metric, and whether there is one that may be served. It
 // decodes nothing else.
 func (r *round) value(i int, id metric.ID) (float64, bool) {
-	sh, rec := r.record(i)
-	n, ok := sh.valueIndex(id)
+	layout, rec := r.record(i)
+	return layout.value(rec, id)
+}
+
+func (r *recordLayout) value(rec []uint64, id metric.ID) (float64, bool) {
+	n, ok := r.valueIndex(id)
 	if !ok {
 		return 0, false
 	}
@@ -94,11 +98,15 @@ func (r *round) value(i int, id metric.ID) (float64, bool) {
 
 // time returns when group g of entry i was read; 0 if it was not.
 func (r *round) time(i int, g metric.Group) int64 {
-	sh, rec := r.record(i)
-	if !sh.hasTimestamp(groupTime(g)) {
+	layout, rec := r.record(i)
+	return layout.time(rec, g)
+}
+
+func (r *recordLayout) time(rec []uint64, g metric.Group) int64 {
+	if !r.hasTimestamp(groupTime(g)) {
 		return 0
 	}
-	return int64(rec[sh.timestampIndexes[groupTime(g)]])
+	return int64(rec[r.timestampIndexes[groupTime(g)]])
 }
 
 // window returns the window of the rates of group g of entry i, or the zero Window.

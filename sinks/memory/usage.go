@@ -179,26 +179,27 @@ func (e *entityEntry) containerID() metric.ContainerID {
 // usage returns the usage of entry i, without its name, and its window, as
 // resourceusage.UsageOf does for a sample.
 func (r *round) usage(i int) (u resourceusage.Usage, over metric.Window, ok bool) {
-	if sh, _ := r.record(i); sh.reasons[metric.CPU] == metric.Ambiguous || sh.reasons[metric.Memory] == metric.Ambiguous {
+	layout, rec := r.record(i)
+	if layout.reasons[metric.CPU] == metric.Ambiguous || layout.reasons[metric.Memory] == metric.Ambiguous {
 		return u, over, false
 	}
-	cpu, ok := r.value(i, metric.CPUUsageRate)
+	cpu, ok := layout.value(rec, metric.CPUUsageRate)
 	if !ok {
 		return u, over, false
 	}
-	memory, ok := r.value(i, metric.MemoryWorkingSet)
+	memory, ok := layout.value(rec, metric.MemoryWorkingSet)
 	if !ok {
 		return u, over, false
 	}
-	swap, ok := r.value(i, metric.MemorySwap)
+	swap, ok := layout.value(rec, metric.MemorySwap)
 	if !ok {
 		swap = -1
 	}
 	if u, ok = resourceusage.NewUsage(cpu, memory, swap); !ok {
 		return u, over, false
 	}
-	if w := r.window(i, metric.CPU); w.End != 0 {
-		return u, metric.Window{End: w.End, Length: w.Length}, true
+	if w := layout.window(rec, metric.CPU); w.End != 0 {
+		return u, w, true
 	}
-	return u, metric.Window{End: r.time(i, metric.CPU)}, true
+	return u, metric.Window{End: layout.time(rec, metric.CPU)}, true
 }
