@@ -72,8 +72,8 @@ func convertQuery(text, series, objectLabel, namespaceLabel string) (*convertedQ
 	case objectLabel == "":
 	case !rules.MayHaveLabel(expr, objectLabel):
 		return nil, fmt.Errorf("the query returns no label %s, so prometheus-adapter has a value of no object", objectLabel)
-	case objectLabel != namespaceLabel && comparesObjects(expr, objectLabel):
-		return nil, fmt.Errorf("the query aggregates the objects that are asked for, without the label %s, and weir asks for all objects of a namespace at once: group by <<.GroupBy>> everywhere", objectLabel)
+	case comparesObjects(expr, objectLabel):
+		return nil, fmt.Errorf("the query aggregates the objects that are asked for, without the label %s, and weir asks for all objects at once: group by <<.GroupBy>> everywhere", objectLabel)
 	}
 	q := &convertedQuery{}
 	for _, v := range vectorSelectors(expr) {
