@@ -10,11 +10,11 @@ import (
 	"github.com/weir-metrics/weir/cluster/eventlog/event"
 )
 
-// Object is what an Event is about. Event is one Event.
-type (
-	Object = event.Object
-	Event  = event.Event
-)
+// Object is what an Event is about.
+type Object = event.Object
+
+// Event is one Event.
+type Event = event.Event
 
 // maxMessage and maxName limit the texts of an Event in bytes. The API server limits a message to 1,024
 // bytes only if the Event is made by events.k8s.io, and limits no name of an involved object. Names of

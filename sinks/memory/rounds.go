@@ -81,13 +81,8 @@ func (r *round) record(i int) (*recordLayout, []uint64) {
 	return &r.table.layouts[e.layout], r.words[e.offset:]
 }
 
-// value returns entry i's value of a metric, and whether there is one that may be served. It
+// value returns a record's value of a metric, and whether there is one that may be served. It
 // decodes nothing else.
-func (r *round) value(i int, id metric.ID) (float64, bool) {
-	layout, rec := r.record(i)
-	return layout.value(rec, id)
-}
-
 func (r *recordLayout) value(rec []uint64, id metric.ID) (float64, bool) {
 	n, ok := r.valueIndex(id)
 	if !ok {
@@ -109,12 +104,7 @@ func (r *recordLayout) time(rec []uint64, g metric.Group) int64 {
 	return int64(rec[r.timestampIndexes[groupTime(g)]])
 }
 
-// window returns the window of the rates of group g of entry i, or the zero Window.
-func (r *round) window(i int, g metric.Group) metric.Window {
-	sh, rec := r.record(i)
-	return sh.window(rec, g)
-}
-
+// window returns the window of a record's rates of group g, or the zero Window.
 func (r *recordLayout) window(rec []uint64, g metric.Group) metric.Window {
 	if !r.hasTimestamp(windowEnd(g)) {
 		return metric.Window{}

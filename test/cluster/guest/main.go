@@ -134,9 +134,9 @@ func addEntropy(seed []byte) error {
 	info := struct {
 		bits, bytes int32
 		seed        [64]byte
-	}{bits: int32(8 * len(seed)), bytes: int32(len(seed))} //nolint:gosec // at most 64 bytes
+	}{bits: int32(8 * len(seed)), bytes: int32(len(seed))} // at most 64 bytes
 	copy(info.seed[:], seed)
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), unix.RNDADDENTROPY, uintptr(unsafe.Pointer(&info))); errno != 0 { //nolint:gosec // the ioctl reads a struct
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), unix.RNDADDENTROPY, uintptr(unsafe.Pointer(&info))); errno != 0 { // the ioctl reads a struct
 		return fmt.Errorf("add entropy: %w", errno)
 	}
 	if err := unix.IoctlSetInt(int(f.Fd()), unix.RNDRESEEDCRNG, 0); err != nil {
