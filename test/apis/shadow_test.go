@@ -44,7 +44,7 @@ func TestShadow(t *testing.T) {
 	for _, step := range []struct {
 		load     int
 		replicas int32
-	}{{24, 3}, {0, 1}, {44, 5}, {0, 1}} {
+	}{{busy, many}, {idle, few}, {66, 5}, {idle, few}} {
 		changed := time.Now()
 		if err := w.load(t.Context(), namespace, "web", step.load); err != nil {
 			t.Fatal(err)
