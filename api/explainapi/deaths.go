@@ -85,10 +85,10 @@ func DeathResources() []metav1.APIResource {
 
 // Deaths reports what ended in the last hour, and why.
 func (c *Client) Deaths(ctx context.Context, q death.Query) (*death.Report, error) {
-	path, what := []string{"deaths"}, "deaths"
+	path, subject := []string{"deaths"}, "deaths"
 	query := url.Values{}
 	if q.Namespace != "" {
-		path, what = []string{"namespaces", string(q.Namespace), "deaths"}, "deaths in namespace "+string(q.Namespace)
+		path, subject = []string{"namespaces", string(q.Namespace), "deaths"}, "deaths in namespace "+string(q.Namespace)
 	}
 	if q.Pod != "" {
 		query.Set("pod", string(q.Pod))
@@ -97,11 +97,11 @@ func (c *Client) Deaths(ctx context.Context, q death.Query) (*death.Report, erro
 		query.Set("container", q.Container)
 	}
 	var d DeathDocument
-	if err := c.weir.Get(ctx, what, path, query, &d); err != nil {
+	if err := c.weir.Get(ctx, subject, path, query, &d); err != nil {
 		return nil, err
 	}
 	if err := weirdev.CheckKind(d.APIVersion, d.Kind, deathKind); err != nil {
-		return nil, fmt.Errorf("read %s: %w", what, err)
+		return nil, fmt.Errorf("read %s: %w", subject, err)
 	}
 	return &d.Report, nil
 }

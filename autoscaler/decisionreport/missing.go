@@ -48,11 +48,11 @@ func (re *reporter) metricCauses(m *autoscaler.MetricDecision) []MissingCause {
 		all = append([]MissingCause{c}, all...)
 	}
 	if len(all) == 0 || !explained {
-		what := advice[m.Type]
+		todo := advice[m.Type]
 		if strings.HasPrefix(m.AnsweredBy, "adapter ") {
-			what = "Run `weir doctor`: it shows whether the adapter answers. If it does, look for the metric there."
+			todo = "Run `weir doctor`: it shows whether the adapter answers. If it does, look for the metric there."
 		}
-		all = append([]MissingCause{{Metric: m.Name, Reason: m.Reason, Severity: metric.Broken.String(), Message: errorText(m), Advice: what}}, all...)
+		all = append([]MissingCause{{Metric: m.Name, Reason: m.Reason, Severity: metric.Broken.String(), Message: errorText(m), Advice: todo}}, all...)
 	}
 	return all
 }

@@ -20,7 +20,10 @@ const systemSlack = 15 * time.Second
 // there is none, or if that is unknown.
 type limits struct{ own, ownUsed, pod, podUsed, node, nodeUsed float64 }
 
-func full(used, limit float64) bool { return limit > 0 && used >= nearlyFull*limit }
+func (l *limits) ownReached() bool { return isNearlyFull(l.ownUsed, l.own) }
+func (l *limits) podReached() bool { return isNearlyFull(l.podUsed, l.pod) }
+
+func isNearlyFull(used, limit float64) bool { return limit > 0 && used >= nearlyFull*limit }
 
 // limits returns them.
 func (d *decision) limits() (l limits) {
@@ -47,7 +50,7 @@ func (d *decision) nearLimit() bool {
 		return false
 	}
 	l := d.limits()
-	return full(l.ownUsed, l.own) || full(l.podUsed, l.pod)
+	return l.ownReached() || l.podReached()
 }
 
 // killedForMemory decides which limit, if the runtime reports that the kernel killed for memory. The
@@ -62,7 +65,7 @@ func killedForMemory(d *decision) bool {
 	if shortage != nil {
 		d.fact(fromEvents, "SystemOOM, of the kubelet of node %s, %s", d.pod.Node, occurrence(shortage, d.End.At))
 	}
-	if full(l.ownUsed, l.own) || full(l.podUsed, l.pod) {
+	if l.ownReached() || l.podReached() {
 		return d.reachedLimit(&l, shortage != nil)
 	}
 	return d.noReading(&l, shortage != nil)
@@ -70,13 +73,12 @@ func killedForMemory(d *decision) bool {
 
 // reachedLimit decides if a reading shows that a limit was nearly reached.
 func (d *decision) reachedLimit(l *limits, shortage bool) bool {
-	own, pod := full(l.ownUsed, l.own), full(l.podUsed, l.pod)
 	switch {
 	case shortage:
 		return d.conclude(MemoryKill, Undecided, "killed by the kernel: a limit was nearly reached, and its node was short of memory, too")
-	case own && pod:
+	case l.ownReached() && l.podReached():
 		return d.conclude(MemoryKill, Undecided, "killed by the kernel: its own limit and its pod's were both nearly reached")
-	case own:
+	case l.ownReached():
 		return d.conclude(ContainerLimit, Certain, "%s", l.ownText())
 	}
 	return d.conclude(PodLimit, Certain, "%s", l.podText())
@@ -91,7 +93,7 @@ func (d *decision) noReading(l *limits, shortage bool) bool {
 		return d.conclude(NodeShortage, Certain, "")
 	case shortage || unlimited:
 		return d.conclude(NodeShortage, Likely, "")
-	case full(l.nodeUsed, l.node):
+	case isNearlyFull(l.nodeUsed, l.node):
 		return d.conclude(MemoryKill, Undecided, "killed by the kernel for memory: its node was nearly full, and it has a limit")
 	case l.pod == 0:
 		return d.conclude(ContainerLimit, Likely, "%s", l.ownText())

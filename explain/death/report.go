@@ -44,14 +44,12 @@ func NewReport(q Query, ends EndReader, events EventReader, now time.Time) Repor
 	if events != nil {
 		r.EventsUnread = events.Unread()
 	}
-	selected := 0
 	for _, e := range ends.In(q.Namespace) {
 		if q.Pod != "" && e.Pod.Name != q.Pod || q.Container != "" && !concerns(e, q.Container) {
 			continue
 		}
 		if len(r.Deaths) == MaxDeaths {
 			r.LeftOut++
-			selected++
 			continue
 		}
 		facts := Facts{End: e, EventsUnread: r.EventsUnread, Words: q.Words}
@@ -65,9 +63,8 @@ func NewReport(q Query, ends EndReader, events EventReader, now time.Time) Repor
 			continue
 		}
 		r.Deaths = append(r.Deaths, death)
-		selected++
 	}
-	r.Summary = r.summary(selected)
+	r.Summary = r.summary()
 	return r
 }
 
@@ -77,7 +74,8 @@ func concerns(e *endlog.End, container string) bool {
 }
 
 // summary is the answer in a sentence.
-func (r *Report) summary(ends int) string {
+func (r *Report) summary() string {
+	ends := len(r.Deaths) + r.LeftOut
 	where := "in the cluster"
 	switch {
 	case r.Container != "":

@@ -613,19 +613,23 @@ func (e *examination) checkNumbers(ctx context.Context) error {
 	}
 	e.check = "receivers"
 	for i := range report.Receivers {
-		r, result := &report.Receivers[i], Failure
-		if report.At.Sub(r.Since) < passing {
-			result = Warning
-		}
-		e.add(result, explain.ReceiverAdvice, "%s", r.Text(report.At))
+		r := &report.Receivers[i]
+		e.addOutage(report.At.Sub(r.Since), explain.ReceiverAdvice, r.Text(report.At))
 	}
 	e.check = "adapters"
 	for i := range report.Adapters {
-		a, result := &report.Adapters[i], Failure
-		if report.At.Sub(a.Since) < passing {
-			result = Warning
-		}
-		e.add(result, explain.AdapterAdvice, "%s", a.Text(report.At))
+		a := &report.Adapters[i]
+		e.addOutage(report.At.Sub(a.Since), explain.AdapterAdvice, a.Text(report.At))
 	}
 	return nil
+}
+
+// addOutage adds a finding about a program that weir needs: a warning as long as the outage may pass by
+// itself.
+func (e *examination) addOutage(age time.Duration, advice, text string) {
+	result := Failure
+	if age < passing {
+		result = Warning
+	}
+	e.add(result, advice, "%s", text)
 }

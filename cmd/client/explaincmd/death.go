@@ -209,7 +209,7 @@ func writeDeath(p *page, d *death.Death, now time.Time) {
 }
 
 // usageText holds the first, the highest and the last value before an end.
-func usageText(t *endlog.Trend, what string, format func(float64) string, end time.Time) string {
-	return fmt.Sprintf("%s of %s %s: first %s, highest %s, last %s %s before the end", what, t.Kind, t.Name,
+func usageText(t *endlog.Trend, resource string, format func(float64) string, end time.Time) string {
+	return fmt.Sprintf("%s of %s %s: first %s, highest %s, last %s %s before the end", resource, t.Kind, t.Name,
 		format(t.First.Value), format(t.Highest.Value), format(t.Last.Value), humanize.Duration(max(0, end.Sub(t.Last.At)).Round(time.Second)))
 }
