@@ -52,7 +52,8 @@ func (p *Provider) HasObjectMetric(resource schema.GroupResource, name string) b
 func (p *Provider) Mistake(name string) string { return p.Rules().Mistake(name) }
 
 // GetObjectMetric returns the values of a metric for the objects in a namespace, or for those in no
-// namespace. A namespace is in itself; without one, the values are those of all namespaces. It returns nil if no rule defines the metric.
+// namespace. A namespace is in itself; without one, the values are those of all namespaces. It returns nil
+// if no rule defines the metric.
 func (p *Provider) GetObjectMetric(ctx context.Context, namespace string, selector labels.Selector, info provider.CustomMetricInfo) (metricsgroup.ObjectMetric, error) {
 	s := p.state.Load()
 	m := s.rules.Custom(info.GroupResource, info.Metric)
