@@ -198,7 +198,7 @@ E2E_SKIP ?= TestKubectlOfEachRelease/1.36
 e2e: build image ## the built commands on this machine, on simulated kubelets and in a real cluster (root; minutes to build it, once; E2E names packages)
 	$(GO) run ./test/cluster build
 	$(HELM) version --short
-	$(GO) test -tags e2e -count 1 -timeout 60m -p 1 -parallel 12 -skip '$(E2E_SKIP)' -v $(E2E)
+	test/e2e.sh -tags e2e -count 1 -timeout 60m -p 1 -parallel 12 -skip '$(E2E_SKIP)' $(E2E)
 	$(if $(filter ./test/node%,$(E2E)),$(MAKE) e2e-v2)
 
 # Tests of test/node that run on the virtual node each time. make nightly runs all.
