@@ -37,7 +37,7 @@ func TestRights(t *testing.T) {
 		"weir:resizer: get of pods",
 		"weir:resizer: patch of pods/resize",
 		"weir:cluster-reader: get list of nodes pods in metrics.k8s.io",
-		"weir:cluster-reader: get list of nodes nodes/explanation nodes/eviction nodes/podcgroups nodes/devices pods pods/explanation containers cgroups missing deaths events recommendations ui autoscalers/explanation horizontalpodautoscalers/explanation in weir.dev",
+		"weir:cluster-reader: get list of nodes nodes/explanation nodes/eviction nodes/podcgroups nodes/devices nodes/kills pods pods/explanation containers cgroups missing deaths events recommendations ui autoscalers/explanation horizontalpodautoscalers/explanation in weir.dev",
 		"weir:leader: create of leases in coordination.k8s.io",
 		"weir:leader: get update of leases in coordination.k8s.io named weir",
 		"weir:members: list create update delete of leases in coordination.k8s.io",
@@ -58,7 +58,7 @@ func TestRights(t *testing.T) {
 		"weir:agent: list watch of nodes pods",
 		"weir:agent: get of nodes/configz",
 		"weir:agent: create patch of events",
-		"weir:agents-reader: get of nodes/eviction nodes/podcgroups nodes/devices in weir.dev",
+		"weir:agents-reader: get of nodes/eviction nodes/podcgroups nodes/devices nodes/kills in weir.dev",
 		"weir:agent: create patch of leases in coordination.k8s.io",
 		"weir:agents-reader: get of leases in coordination.k8s.io",
 		"weir:agent-evict: get of pods",
@@ -162,7 +162,7 @@ func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
 // those of a namespace, and those of the cluster.
 func TestReadersMayReadEverything(t *testing.T) {
 	ofNamespace := []string{"missing", "deaths", "events", "recommendations", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation"}
-	ofCluster := []string{"missing", "deaths", "events", "recommendations", "nodes/explanation", "nodes/eviction", "nodes/podcgroups", "nodes/devices", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation", "ui"}
+	ofCluster := []string{"missing", "deaths", "events", "recommendations", "nodes/explanation", "nodes/eviction", "nodes/podcgroups", "nodes/devices", "nodes/kills", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation", "ui"}
 	for _, r := range usage.Resources() {
 		ofCluster = append(ofCluster, string(r))
 		if r.Namespaced() {

@@ -64,9 +64,9 @@ func DeathRights(r *http.Request) []rights.Right {
 }
 
 // NewDeathHandler returns a handler for all of DeathPaths. ends is nil if weir watches no cluster, and
-// events if it keeps no Events. What a container wrote about its end, which can be lines of its log, is
+// events if it keeps no Events. refresh, which may be nil, has the agent of a pod's node asked first. What a container wrote about its end, which can be lines of its log, is
 // shown to callers that may see the pods in the API server.
-func NewDeathHandler(ends death.EndReader, events death.EventReader) http.Handler {
+func NewDeathHandler(ends death.EndReader, events death.EventReader, refresh func(context.Context, metric.PodRef)) http.Handler {
 	return weirdev.ReadHandler("deaths are read-only", parseDeaths, func(ctx context.Context, q death.Query) (*DeathDocument, error) {
 		if ends == nil {
 			return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir watches no cluster, so it does not know what ended",
@@ -74,6 +74,9 @@ func NewDeathHandler(ends death.EndReader, events death.EventReader) http.Handle
 		}
 		missing, err := rights.Missing(ctx, []rights.Right{rights.SeePods(string(q.Namespace), string(q.Pod))})
 		q.Words = err == nil && len(missing) == 0
+		if q.Pod != "" && refresh != nil {
+			refresh(ctx, metric.PodRef{Namespace: q.Namespace, Name: q.Pod})
+		}
 		return NewDeaths(death.NewReport(q, ends, events, time.Now())), nil
 	})
 }

@@ -63,7 +63,7 @@ func serveDeaths(t *testing.T, h http.Handler) *httptest.Server {
 
 // The client reads what the handler wrote. A list leaves out runs without an error, and is bounded.
 func TestDeaths(t *testing.T) {
-	server := serveDeaths(t, NewDeathHandler(manyEnds(1000), nil))
+	server := serveDeaths(t, NewDeathHandler(manyEnds(1000), nil, nil))
 	c := client(t, server.URL, nil)
 	f := func(what string, q death.Query, deaths, completed, leftOut int, summary string) {
 		t.Helper()
@@ -101,7 +101,7 @@ func TestDeaths(t *testing.T) {
 func TestWordsNeedTheirRight(t *testing.T) {
 	all := manyEnds(0)
 	all[0].Run.Message = "password"
-	h := NewDeathHandler(all, nil)
+	h := NewDeathHandler(all, nil, nil)
 	for path, right := range map[string]rights.Right{
 		"namespaces/shop/deaths":         {Verb: "list", Resource: "pods", Namespace: "shop"},
 		"namespaces/shop/deaths?pod=web": {Verb: "get", Resource: "pods", Namespace: "shop", Name: "web"},
@@ -129,7 +129,7 @@ func TestWordsNeedTheirRight(t *testing.T) {
 // A weir without a cluster says so.
 func TestNoEndsAreKept(t *testing.T) {
 	w := httptest.NewRecorder()
-	NewDeathHandler(nil, nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, weirdev.Path+"deaths", nil))
+	NewDeathHandler(nil, nil, nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, weirdev.Path+"deaths", nil))
 	if w.Code != http.StatusNotFound {
 		t.Errorf("status %d: %s; want 404", w.Code, w.Body)
 	}

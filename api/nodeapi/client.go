@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
 )
 
@@ -58,6 +59,21 @@ type NodeDevices struct {
 // NewNodeDevices returns d with its apiVersion and kind.
 func NewNodeDevices(d *cluster.NodeDevices) *NodeDevices {
 	return &NodeDevices{weirdev.APIVersion, DevicesKind, *d}
+}
+
+// KillsKind is the kind of NodeKills.
+const KillsKind = "NodeKills"
+
+// NodeKills are what the kernel of a node killed for memory, as JSON.
+type NodeKills struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	endlog.KillReport
+}
+
+// NewNodeKills returns r with its apiVersion and kind.
+func NewNodeKills(r *endlog.KillReport) *NodeKills {
+	return &NodeKills{weirdev.APIVersion, KillsKind, *r}
 }
 
 // ExplanationKind is the kind of an EvictionExplanation.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
 )
 
@@ -21,6 +22,8 @@ type Options struct {
 	// Devices returns the devices of the node. Its error may be a *weirdev.Problem. It is nil if there
 	// is no kubelet.
 	Devices func(context.Context) (*cluster.NodeDevices, error)
+	// Kills returns what the kernel killed for memory. It is nil if nothing watches that.
+	Kills func() *endlog.KillReport
 }
 
 // Handler serves the API at Paths for its own node. It may serve many requests at once.
@@ -53,6 +56,8 @@ func (h *Handler) answer(ctx context.Context, request Request) (any, error) {
 			return nil, err
 		}
 		return NewNodeDevices(d), nil
+	case request.Subresource == Kills && h.opts.Kills != nil:
+		return NewNodeKills(h.opts.Kills()), nil
 	}
 	return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir does not know " + request.String(),
 		Hint: "Ask the agent there: weir agent, or on a machine of no cluster weir run."}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
 )
 
@@ -67,6 +68,15 @@ func (p *Proxy) Eviction(ctx context.Context, node string) (*evictionreport.Evic
 	return &answer.EvictionReport, nil
 }
 
+// Kills returns what the kernel of a node killed for memory. Its errors are *weirdev.Problem.
+func (p *Proxy) Kills(ctx context.Context, node string) (*endlog.KillReport, error) {
+	var answer NodeKills
+	if err := p.ask(ctx, Request{node, Kills}, &answer); err != nil {
+		return nil, err
+	}
+	return &answer.KillReport, weirdev.CheckKind(answer.APIVersion, answer.Kind, KillsKind)
+}
+
 // ask reads the answer of the node's agent into answer. Each error is a *weirdev.Problem that shows
 // where the request failed, and what to do.
 func (p *Proxy) ask(ctx context.Context, r Request, answer any) error {
@@ -108,7 +118,7 @@ func unreachableProblem(node string, err error) error {
 	case errors.Is(err, ErrUnknown):
 		return &weirdev.Problem{Status: http.StatusNotFound, Message: "weir does not know node " + node, Hint: "Is the name right? `kubectl get nodes` lists them."}
 	case errors.Is(err, ErrNoAgents):
-		return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir asks no agents, and only they know evictions, pod cgroups and devices",
+		return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir asks no agents, and only they know evictions, pod cgroups, devices and kills by the kernel",
 			Hint: "Where agents run, start weir with --agent-port=10290. " + installHint(node)}
 	}
 	return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("find the agent on node %s: %v", node, err), Hint: installHint(node)}

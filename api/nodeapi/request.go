@@ -15,10 +15,11 @@ const (
 	Eviction   = "eviction"
 	PodCgroups = "podcgroups"
 	Devices    = "devices"
+	Kills      = "kills"
 )
 
 // subresources are all of them.
-var subresources = []string{Eviction, PodCgroups, Devices}
+var subresources = []string{Eviction, PodCgroups, Devices, Kills}
 
 // nodesResource is the resource that the subresources belong to.
 const nodesResource = "nodes"
@@ -45,7 +46,7 @@ func subresourceNames(prefix string) string {
 // Request is a request for a subresource of a node.
 type Request struct {
 	Node        string
-	Subresource string // Eviction, PodCgroups or Devices
+	Subresource string // Eviction, PodCgroups, Devices or Kills
 }
 
 // ParseRequest parses the path and the query of r. Its error is a *weirdev.Problem. Rights uses it
@@ -68,6 +69,8 @@ func (r Request) String() string {
 		return "the pod cgroups of node " + r.Node
 	case Devices:
 		return "the devices of node " + r.Node
+	case Kills:
+		return "kills by the kernel on node " + r.Node
 	}
 	return "evictions on node " + r.Node
 }
@@ -78,5 +81,6 @@ func APIResources() []metav1.APIResource {
 		{Name: nodesResource + "/" + Eviction, Kind: ExplanationKind, Verbs: metav1.Verbs{"get"}},
 		{Name: nodesResource + "/" + PodCgroups, Kind: "PodCgroups", Verbs: metav1.Verbs{"get"}},
 		{Name: nodesResource + "/" + Devices, Kind: DevicesKind, Verbs: metav1.Verbs{"get"}},
+		{Name: nodesResource + "/" + Kills, Kind: KillsKind, Verbs: metav1.Verbs{"get"}},
 	}
 }

@@ -6,5 +6,6 @@
 //
 //	end.go     End, and what was used before it
 //	detect.go  Ends: which ends a change of a pod shows
+//	kill.go    Kill: what agents read of the kernel, and which end it caused
 //	log.go     Log: what is kept, and what is read
 package endlog

@@ -28,6 +28,9 @@ type End struct {
 	Node NodeState
 	// Before is what was used in the minutes before.
 	Before Usage
+	// Kill is what the agent of the node read of the kernel about it; nil if nothing. If its scope is Child,
+	// the run goes on, and Run has only its ID.
+	Kill *Kill
 }
 
 // Run is one run of a container that ended.
@@ -40,6 +43,12 @@ type Run struct {
 	ExitCode int32
 	Signal   int32
 }
+
+// killed reports whether SIGKILL ended the run.
+func (r *Run) killed() bool { return r.ExitCode == 137 || r.Signal == 9 }
+
+// GoesOn reports whether the run goes on: the kernel killed only some of its processes.
+func (e *End) GoesOn() bool { return e.Kill != nil && e.Kill.Scope == Child }
 
 // NodeState is what the API server reported about a node.
 type NodeState struct {

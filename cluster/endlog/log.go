@@ -23,6 +23,9 @@ type Options struct {
 	MaxAge  time.Duration
 	// Now returns the time. Default: time.Now.
 	Now func() time.Time
+	// Killed is called for each new end of a run that the kernel may have caused, of which no agent has
+	// reported more yet. It does not wait. Default: nothing.
+	Killed func(*End)
 }
 
 // Log keeps the newest ends. Its methods may be called by several goroutines.
@@ -32,6 +35,7 @@ type Log struct {
 	mu      sync.RWMutex
 	usage   func(*End) Usage
 	ends    map[key]*End
+	kills   map[killKey]*Kill
 	since   time.Time // when the first pods were seen
 	dropped int
 }
@@ -50,7 +54,7 @@ func New(o Options) *Log {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Log{opts: o, ends: map[key]*End{}}
+	return &Log{opts: o, ends: map[key]*End{}, kills: map[killKey]*Kill{}}
 }
 
 // Measure has usage return, for each new end, what was used before it. usage does not wait. It is called
@@ -103,7 +107,10 @@ func (l *Log) Started() {
 func (l *Log) add(e End, now time.Time) {
 	e.clamp(now)
 	k := key{uid: e.Pod.ReportedUID(), container: e.Container, id: e.Run.ID}
-	if e.Container != "" && !e.Run.Started.IsZero() {
+	switch {
+	case e.GoesOn():
+		k.started = e.Kill.After.UnixNano()
+	case e.Container != "" && !e.Run.Started.IsZero():
 		k.started = e.Run.Started.UnixNano()
 	}
 	l.mu.RLock()
@@ -113,43 +120,56 @@ func (l *Log) add(e End, now time.Time) {
 	if !known && usage != nil {
 		e.Before = usage(&e)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if old := l.ends[k]; old != nil {
-		e.Before, e.Seen, e.Node, e.Gone = old.Before, old.Seen, old.Node, e.Gone || old.Gone
-		if old.At.Before(e.At) {
-			e.At = old.At
-		}
-	}
-	l.ends[k] = &e
-	if len(l.ends) > l.opts.MaxEnds {
-		l.makeRoom(now)
+	l.keep(k, &e, now)
+	if !known && e.Kill == nil && l.opts.Killed != nil && (e.Run.Reason == "OOMKilled" || e.Run.killed()) {
+		l.opts.Killed(&e)
 	}
 }
 
-// makeRoom drops what is too old, and then the oldest ends of the namespaces with the most, until a tenth
-// of the places is free: a namespace with a flood of ends loses its own.
-func (l *Log) makeRoom(now time.Time) {
-	maps.DeleteFunc(l.ends, func(_ key, e *End) bool { return l.isOld(e, now) })
-	namespaces := map[metric.Namespace][]key{}
-	for k, e := range l.ends {
-		namespaces[e.Pod.Namespace] = append(namespaces[e.Pod.Namespace], k)
+func (l *Log) keep(k key, e *End, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if old := l.ends[k]; old != nil {
+		e.Before, e.Seen, e.Node, e.Gone, e.Kill = old.Before, old.Seen, old.Node, e.Gone || old.Gone, cmp.Or(e.Kill, old.Kill)
+		if old.At.Before(e.At) && !e.GoesOn() {
+			e.At = old.At
+		}
+	}
+	if e.Kill == nil {
+		e.Kill = l.killOf(e)
+	}
+	l.ends[k] = e
+	if len(l.ends) > l.opts.MaxEnds {
+		maps.DeleteFunc(l.ends, func(_ key, e *End) bool { return l.isOld(e, now) })
+		l.dropped += makeRoom(l.ends, l.opts.MaxEnds, func(e *End) (metric.Namespace, time.Time) { return e.Pod.Namespace, e.At })
+	}
+}
+
+// makeRoom drops the oldest of the namespaces with the most, until a tenth of the places is free: a
+// namespace with a flood loses its own. It returns how many it dropped.
+func makeRoom[K comparable, V any](all map[K]V, places int, of func(V) (metric.Namespace, time.Time)) (dropped int) {
+	namespaces := map[metric.Namespace][]K{}
+	for k, v := range all {
+		namespace, _ := of(v)
+		namespaces[namespace] = append(namespaces[namespace], k)
 	}
 	counts := make([]int, 0, len(namespaces))
 	for _, keys := range namespaces {
 		counts = append(counts, len(keys))
 	}
-	share := cluster.LargestShare(counts, l.opts.MaxEnds-l.opts.MaxEnds/10)
+	share := cluster.LargestShare(counts, places-places/10)
+	at := func(k K) time.Time { _, at := of(all[k]); return at }
 	for _, keys := range namespaces {
 		if len(keys) <= share {
 			continue
 		}
-		slices.SortFunc(keys, func(a, b key) int { return l.ends[a].At.Compare(l.ends[b].At) })
+		slices.SortFunc(keys, func(a, b K) int { return at(a).Compare(at(b)) })
 		for _, k := range keys[:len(keys)-share] {
-			delete(l.ends, k)
-			l.dropped++
+			delete(all, k)
+			dropped++
 		}
 	}
+	return dropped
 }
 
 func (l *Log) isOld(e *End, now time.Time) bool { return now.Sub(e.At) > l.opts.MaxAge }

@@ -362,7 +362,26 @@ func openDeaths(w *weirProcess) (http.Handler, error) {
 	if watcher := w.plan.features.events.Watcher(); watcher != nil {
 		events = watcher
 	}
-	return explainapi.NewDeathHandler(ends, events), nil
+	return explainapi.NewDeathHandler(ends, events, w.refreshKills), nil
+}
+
+// refreshKills asks the agent of a pod's node what the kernel killed.
+func (w *weirProcess) refreshKills(ctx context.Context, pod metric.PodRef) {
+	if w.kills == nil {
+		return
+	}
+	nodes := map[metric.NodeName]bool{}
+	if p := w.Facts().Pod(pod); p != nil {
+		nodes[p.Node] = true
+	}
+	for _, e := range w.Cluster.Options.Ends.In(pod.Namespace) {
+		if e.Pod.Name == pod.Name && e.Kill == nil && e.Run.Reason == "OOMKilled" && len(nodes) < 2 {
+			nodes[e.Pod.Node] = true // it may be gone, or on another node now
+		}
+	}
+	for node := range nodes {
+		w.kills.Refresh(ctx, node)
+	}
 }
 
 // openUI returns the handler of the page.

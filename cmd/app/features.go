@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/eventsapi/eventwatch"
 	"github.com/weir-metrics/weir/api/nodeapi/agents"
+	"github.com/weir-metrics/weir/api/nodeapi/oomkills"
 	"github.com/weir-metrics/weir/api/replicas"
 	"github.com/weir-metrics/weir/autoscaler/run"
 	"github.com/weir-metrics/weir/cluster"
@@ -22,6 +23,7 @@ type features struct {
 	hpaEvents         *run.HPAEvents
 	autoscaler        *run.Controller
 	guard             *agent.Guard
+	kills             *oomkills.Watch
 	agents            *agents.Agents
 }
 
@@ -29,7 +31,7 @@ func newFeatures() *features {
 	clients := &run.Clients{}
 	return &features{
 		events: &eventwatch.Watch{}, replicas: &replicas.Replicas{}, autoscalerClients: clients,
-		hpaEvents: &run.HPAEvents{Clients: clients}, autoscaler: run.NewController(clients), guard: agent.New(), agents: &agents.Agents{},
+		hpaEvents: &run.HPAEvents{Clients: clients}, autoscaler: run.NewController(clients), guard: agent.New(), kills: &oomkills.Watch{}, agents: &agents.Agents{},
 	}
 }
 

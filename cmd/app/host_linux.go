@@ -11,6 +11,7 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/api/kubeletapi"
+	"github.com/weir-metrics/weir/api/nodeapi/oomkills"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/agent"
@@ -18,7 +19,9 @@ import (
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 	"github.com/weir-metrics/weir/sources/host/disk"
+	"github.com/weir-metrics/weir/sources/host/oomkill"
 	"github.com/weir-metrics/weir/sources/host/vitals"
 )
 
@@ -122,6 +125,21 @@ func openMachine(p *hostPlan, pods nodePods, w *feature.Host) (*machine, error) 
 			}
 		},
 	}}, nil
+}
+
+// watchKills has to watch what the kernel of this machine kills.
+func watchKills(to *oomkills.Watch) error {
+	found, err := cgroupfs.Find("", "/proc")
+	if err != nil {
+		return err
+	}
+	o := oomkill.Options{Dir: found.ControllerDir("memory"), Proc: "/proc"}
+	if o.Dir == "" { // a controller belongs to one version
+		o.Dir, o.Unified = found.UnifiedDir(), true
+	}
+	watcher := oomkill.New(o)
+	to.Look, to.Close, to.Interval = watcher.Look, watcher.Close, oomkill.Interval
+	return nil
 }
 
 // firstExisting returns the first of the paths that exists. On a machine without a kubelet it

@@ -5,6 +5,7 @@ package app
 import (
 	"errors"
 
+	"github.com/weir-metrics/weir/api/nodeapi/oomkills"
 	"github.com/weir-metrics/weir/internal/feature"
 )
 
@@ -13,6 +14,8 @@ var errOnlyLinux = errors.New("read this machine: only Linux has cgroups to read
 func openHost(*weirProcess, *hostPlan) error { return errOnlyLinux }
 
 func openMachine(*hostPlan, nodePods, *feature.Host) (*machine, error) { return nil, errOnlyLinux }
+
+func watchKills(*oomkills.Watch) error { return errOnlyLinux }
 
 // dropBinaryPages does nothing: weir can do this only on Linux.
 func dropBinaryPages() error { return nil }

@@ -63,6 +63,12 @@ func (w *weirProcess) openNode(_ context.Context, h *feature.Host) (err error) {
 	}
 	n.devices = agents.NewKubeletDevices(host.Node, host.KubeletRoot)
 	h.Registry.MustRegister(n.devices)
+	kills := w.plan.features.kills
+	if kills.Node = host.Node; h.Cluster != nil {
+		if err := watchKills(kills); err != nil {
+			h.Log.Warn("kills by the kernel are not watched", zap.Error(err))
+		}
+	}
 	guard := w.plan.features.guard
 	machine, err := openMachine(host, n.pods, h)
 	switch {
@@ -87,7 +93,7 @@ func openNodeAPI(w *weirProcess) (http.Handler, error) {
 	case n == nil:
 		return nil, nil
 	}
-	o := nodeapi.Options{Node: string(w.plan.Host.Node), Devices: n.devices.Read}
+	o := nodeapi.Options{Node: string(w.plan.Host.Node), Devices: n.devices.Read, Kills: f.kills.Report()}
 	if n.inspector != nil {
 		o.PodCgroups = podCgroups(n.inspector, w.plan.Host.Node, w.Facts)
 	}

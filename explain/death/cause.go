@@ -9,7 +9,9 @@ type Cause string
 const (
 	ContainerLimit   Cause = "ContainerLimit"
 	PodLimit         Cause = "PodLimit"
+	SliceLimit       Cause = "SliceLimit"
 	NodeShortage     Cause = "NodeShortage"
+	ChildKilled      Cause = "ChildKilled"
 	MemoryKill       Cause = "MemoryKill"
 	KubeletEviction  Cause = "KubeletEviction"
 	StorageLimit     Cause = "StorageLimit"
@@ -56,8 +58,12 @@ var table = []texts{
 		"Raise limits.memory of the container if it needs that much (`weir resize` shows what fits), or find what grows in it: a cache without a bound, a heap larger than the limit."},
 	{PodLimit, "killed by the kernel: its pod reached the pod's memory limit",
 		"Raise the pod's own limit (spec.resources), or give the container that grew a limit of its own, so that it does not take the others' memory."},
+	{SliceLimit, "killed by the kernel: a slice that has its pod reached its memory limit",
+		"The kubelet sets the limit of the slice of all pods (kubeReserved, systemReserved, evictionHard); others are of the node's administrator. Give the pods of the slice requests that fit what they use (`weir resize`), or raise the limit on node NODE."},
 	{NodeShortage, "killed by the kernel: its node ran out of memory",
 		"Give the pods of the node requests that fit what they use (`weir resize`), so that fewer share it. The kernel prefers processes that are far above their request: `weir explain eviction --node NODE` shows the node's reserve."},
+	{ChildKilled, "goes on, but the kernel killed a process in it for memory",
+		"Raise limits.memory of the container, or run fewer processes in it. The kernel kills them one by one on cgroup version 1, and where the kubelet has singleProcessOOMKill."},
 	{MemoryKill, "killed for memory: the limit is not known",
 		"`dmesg` on node NODE names the limit in the line \"oom-kill:constraint=\"."},
 	{KubeletEviction, "evicted by the kubelet: its node ran short of a resource",

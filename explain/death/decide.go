@@ -38,7 +38,7 @@ type rule func(*decision) bool
 // The rules in their order: the first that applies decides.
 var (
 	podRules       = []rule{evictedByKubelet, stoppedByStatus, disrupted, evictedByAgent, gone}
-	containerRules = []rule{killedForMemory, evictedByAgent, failedProbe, stoppedByKubelet, runtimeError, ownExit}
+	containerRules = []rule{killedByKernel, killedForMemory, evictedByAgent, failedProbe, stoppedByKubelet, runtimeError, ownExit}
 )
 
 // Decide returns why something ended.
@@ -53,10 +53,13 @@ func Decide(f Facts) Death {
 		d.death.Workload = &Workload{owner.Kind, owner.Name}
 	}
 	rules := podRules
-	if e.Container != "" {
+	switch {
+	case e.GoesOn():
+		rules = containerRules
+	case e.Container != "":
 		rules = containerRules
 		d.describeRun()
-	} else {
+	default:
 		d.describeStop()
 	}
 	decided := false

@@ -7,7 +7,8 @@
 //	decide.go    Decide: rules in their order, and what they share
 //	pod.go       rules about pods that were stopped as a whole
 //	container.go rules about one run of a container
-//	memory.go    which limit, if the kernel killed for memory
+//	kernel.go    which limit, if the agent of the node read the kernel's counters
+//	memory.go    which limit, if nobody read them
 //	evicted.go   the kubelet's message about an eviction, as fields
 //	before.go    what was used in the minutes before
 //	report.go    all ends of a namespace or a pod

@@ -49,9 +49,10 @@ type Evidence struct {
 	Fact string `json:"fact"`
 }
 
-// The origins of evidence. What an agent reads on the node will be another one.
+// The origins of evidence.
 const (
 	fromServer  = "API server"
+	fromAgent   = "weir's agent"
 	fromEvents  = "Events"
 	fromHistory = "weir's memory"
 )

@@ -1,0 +1,182 @@
+package endlog
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Scope is whose memory limit had the kernel kill processes, or Child.
+type Scope string
+
+// The scopes. Slice is a cgroup above the pods, Node the whole machine. Child means that the kernel killed
+// processes of a container that goes on, at whichever limit.
+const (
+	InContainer Scope = "container"
+	InPod       Scope = "pod"
+	InSlice     Scope = "slice"
+	InNode      Scope = "node"
+	Child       Scope = "child"
+)
+
+// Kill is what an agent read of the kernel's counters about processes of one pod that were killed for
+// memory. Its fields are the JSON of the agents' API.
+type Kill struct {
+	// UID is that of the pod's cgroup: see cluster.Pod.ReportedUID.
+	UID metric.PodUID `json:"uid"`
+	// Namespace, Pod and Container are empty if the agent does not know them.
+	Namespace metric.Namespace `json:"namespace,omitempty"`
+	Pod       metric.PodName   `json:"pod,omitempty"`
+	Container string           `json:"container,omitempty"`
+	// ContainerID is empty if the container's cgroup was gone when the agent read it.
+	ContainerID metric.ContainerID `json:"containerID,omitempty"`
+	Scope       Scope              `json:"scope"`
+	// Limit is the scope of the limit that was reached, for a Child too. It is empty if the pod's limit and
+	// one of a container were both reached, and on cgroup version 1, which does not count that.
+	Limit Scope `json:"limit,omitempty"`
+	// Slice is the path of the cgroup whose limit was reached, if Limit is InSlice.
+	Slice metric.CgroupPath `json:"slice,omitempty"`
+	// Processes is how many were killed, Whole that they were killed together (memory.oom.group).
+	Processes uint64 `json:"processes"`
+	Whole     bool   `json:"whole,omitempty"`
+	// The counters rose after After, and at At they had risen, by the node's clock.
+	After time.Time `json:"after"`
+	At    time.Time `json:"at"`
+	// New is how many kills are new in a Kill that an agent found just now. Processes that were killed
+	// together count once.
+	New uint64 `json:"-"`
+
+	node metric.NodeName
+	// unnamed means that the container of a Child was not known.
+	unnamed bool
+}
+
+// KillReport is the answer of an agent about its node.
+type KillReport struct {
+	// Since is from when on the agent has watched.
+	Since time.Time `json:"since"`
+	// Kills are those of the last hour, the oldest first.
+	Kills []Kill `json:"kills"`
+}
+
+// maxKills is how many kills a Log keeps.
+const maxKills = 1000
+
+// killKey identifies a Kill. A Child that is counted up keeps its key.
+type killKey struct {
+	node  metric.NodeName
+	uid   metric.PodUID
+	id    metric.ContainerID
+	scope Scope
+	limit Scope
+	after int64
+}
+
+func (k *Kill) key() killKey {
+	return killKey{k.node, k.UID, k.ContainerID, k.Scope, k.Limit, k.After.UnixNano()}
+}
+
+// cleanup is how long after the kill of its processes a container may end.
+const cleanup = 10 * time.Second
+
+// ended reports whether k ended the run of e. A kill of a container whose cgroup was gone is that of a run
+// which the runtime reports as killed, or of the pod's only container.
+func (k *Kill) ended(e *End) bool {
+	if e.Container == "" || k.Scope == Child || k.UID != e.Pod.ReportedUID() || k.node != e.Pod.Node || k.ContainerID != "" && k.ContainerID != e.Run.ID {
+		return false
+	}
+	if e.At.Before(k.After.Truncate(time.Second)) || e.At.After(k.At.Add(cleanup)) { // statuses are cut to the second
+		return false
+	}
+	return e.Run.Reason == "OOMKilled" || e.Run.killed() && (k.ContainerID != "" || len(e.Pod.Containers) == 1)
+}
+
+// AddKills records what the agent of a node reports, at most the last maxKills. It may get the same kills
+// again. pods are those of the node, and state is the node's.
+func (l *Log) AddKills(node metric.NodeName, kills []Kill, pods map[metric.PodUID]*cluster.Pod, state NodeState) {
+	now := l.opts.Now()
+	for _, k := range kills[max(0, len(kills)-maxKills):] {
+		p := pods[k.UID]
+		if p != nil {
+			k.Namespace, k.Pod = p.Namespace, p.Name
+		}
+		c := p.ContainerByID(k.ContainerID)
+		k.node, k.unnamed = node, c == nil
+		if now.Sub(k.At) > l.opts.MaxAge || k.At.Sub(now) > l.opts.MaxAge || !k.isValid() || !l.keepKill(&k) {
+			continue
+		}
+		if k.Scope != Child {
+			l.matchKill(&k)
+		} else if c != nil {
+			l.add(End{Pod: p, Container: c.Name, Run: Run{ID: k.ContainerID}, At: k.At, Seen: now, Node: state, Kill: &k}, now)
+		}
+	}
+}
+
+// isValid reports whether an agent can have found k.
+func (k *Kill) isValid() bool {
+	const longest = 1024 // of a path
+	scopes := []Scope{"", InContainer, InPod, InSlice, InNode}
+	return k.UID != "" && len(k.UID)+len(k.ContainerID)+len(k.Slice)+len(k.Namespace)+len(k.Pod)+len(k.Container) <= longest && !k.At.Before(k.After) &&
+		slices.Contains(scopes, k.Limit) && (k.Scope == Child || k.Scope != "" && slices.Contains(scopes, k.Scope))
+}
+
+// keepKill keeps k, and reports whether it is new, was counted up or has its name now.
+func (l *Log) keepKill(k *Kill) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if old := l.kills[k.key()]; old != nil && !k.At.After(old.At) && (k.unnamed || !old.unnamed) {
+		return false
+	}
+	l.kills[k.key()] = k
+	if len(l.kills) > maxKills {
+		now := l.opts.Now()
+		maps.DeleteFunc(l.kills, func(_ killKey, k *Kill) bool { return now.Sub(k.At) > l.opts.MaxAge })
+		makeRoom(l.kills, maxKills, func(k *Kill) (metric.Namespace, time.Time) { return k.Namespace, k.At })
+	}
+	return true
+}
+
+// matchKill adds k to the ends that are known and that it caused.
+func (l *Log) matchKill(k *Kill) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, old := range l.ends {
+		if key.uid == k.UID && old.Kill == nil && k.ended(old) {
+			e := *old // readers may have the old one
+			e.Kill = k
+			l.ends[key] = &e
+		}
+	}
+}
+
+// killOf returns the kill that ended e, of those that are known; nil if there is none. l is locked.
+func (l *Log) killOf(e *End) (found *Kill) {
+	for key, k := range l.kills {
+		if key.uid == e.Pod.ReportedUID() && k.ended(e) && (found == nil || k.At.After(found.At)) {
+			found = k
+		}
+	}
+	return found
+}
+
+// Kills returns the kills that are known, the oldest first.
+func (l *Log) Kills() []Kill {
+	now := l.opts.Now()
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	all := []Kill{}
+	for _, k := range l.kills {
+		if now.Sub(k.At) <= l.opts.MaxAge {
+			all = append(all, *k)
+		}
+	}
+	slices.SortFunc(all, func(a, b Kill) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.UID, b.UID), cmp.Compare(a.ContainerID, b.ContainerID))
+	})
+	return all
+}

@@ -1,0 +1,184 @@
+package endlog_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/endlog"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// killed ends the run of the first container as the kernel does.
+func killed(p *cluster.Pod) {
+	ended(&p.Containers[0], 137, 2*time.Second)
+	p.Containers[0].Previous.EndReason = "OOMKilled"
+}
+
+// kill returns a kill two seconds before noon, after a change.
+func kill(change func(*endlog.Kill)) endlog.Kill {
+	k := endlog.Kill{UID: "u1", Scope: endlog.InContainer, Limit: endlog.InContainer, Processes: 1, After: noon.Add(-2500 * time.Millisecond), At: noon.Add(-2250 * time.Millisecond)}
+	if change != nil {
+		change(&k)
+	}
+	return k
+}
+
+func child(k *endlog.Kill) { k.Scope, k.ContainerID = endlog.Child, "app-1" }
+
+// report has the agent of n1 report kills.
+func report(l *endlog.Log, p *cluster.Pod, kills ...endlog.Kill) {
+	pods := map[metric.PodUID]*cluster.Pod{}
+	if p != nil {
+		pods[p.ReportedUID()] = p
+	}
+	l.AddKills("n1", kills, pods, ready("n1"))
+}
+
+// TestKillsEndRuns checks which end a kill is of, whichever of the two is known first.
+func TestKillsEndRuns(t *testing.T) {
+	error137 := func(p *cluster.Pod) { killed(p); p.Containers[0].Previous.EndReason = "Error" }
+	for what, c := range map[string]struct {
+		pod  func(*cluster.Pod)
+		kill func(*endlog.Kill)
+		want bool
+	}{
+		"the runtime reports it":      {killed, nil, true},
+		"the agent saw the container": {killed, func(k *endlog.Kill) { k.ContainerID = "app-1" }, true},
+		"another container":           {killed, func(k *endlog.Kill) { k.ContainerID = "proxy-1" }, false},
+		"another pod":                 {killed, func(k *endlog.Kill) { k.UID = "u2" }, false},
+		"a child":                     {killed, child, false},
+		"a minute before":             {killed, func(k *endlog.Kill) { k.At, k.After = k.At.Add(-time.Minute), k.After.Add(-time.Minute) }, false},
+		"a minute later":              {killed, func(k *endlog.Kill) { k.At, k.After = k.At.Add(time.Minute), k.After.Add(time.Minute) }, false},
+		"the same second, which is cut": {killed, func(k *endlog.Kill) {
+			k.After, k.At = noon.Add(-1200*time.Millisecond), noon.Add(-1100*time.Millisecond)
+		}, false},
+		"an own exit":                           {crash, nil, false},
+		"the runtime did not notice":            {error137, func(k *endlog.Kill) { k.ContainerID = "app-1" }, true},
+		"it did not, and it may be the other's": {error137, nil, false},
+		"a static pod":                          {func(p *cluster.Pod) { killed(p); p.ConfigHash = cluster.NewConfigHash("h1") }, func(k *endlog.Kill) { k.UID = "h1" }, true},
+		"an agent that speaks of another's":     {func(p *cluster.Pod) { killed(p); p.Node = "n2" }, nil, false},
+		"a scope that there is not":             {killed, func(k *endlog.Kill) { k.Scope = "all" }, false},
+		"an end before its begin":               {killed, func(k *endlog.Kill) { k.After = k.At.Add(time.Second) }, false},
+	} {
+		for _, first := range []string{"kill", "end"} {
+			now := noon
+			l := newLog(10, &now)
+			p := pod(c.pod)
+			if first == "kill" {
+				report(l, p, kill(c.kill))
+			}
+			l.Changed(pod(func(o *cluster.Pod) { o.ConfigHash, o.Node = p.ConfigHash, p.Node }), p, nil, ready)
+			if first == "end" {
+				report(l, p, kill(c.kill))
+			}
+			got := false
+			for _, e := range l.In("") {
+				got = got || e.Run.ExitCode != 0 && e.Kill != nil
+			}
+			if got != c.want {
+				t.Errorf("%s, and the %s is known first: the end has the kill: %v, want %v", what, first, got, c.want)
+			}
+		}
+	}
+}
+
+// TestChildIsAnEnd checks that a kill of a child is in the record by itself, once, with its last time, and
+// also if its container was not known at first.
+func TestChildIsAnEnd(t *testing.T) {
+	now := noon
+	l := newLog(10, &now)
+	report(l, nil, kill(child))
+	if got := l.In(""); len(got) != 0 {
+		t.Errorf("an unknown pod has %d ends, want none", len(got))
+	}
+	again := kill(func(k *endlog.Kill) { child(k); k.Processes, k.At = 5, noon.Add(-time.Second) })
+	for range 2 {
+		report(l, pod(nil), kill(child))
+		report(l, pod(nil), again)
+	}
+	got := l.In("shop")
+	if len(got) != 1 || !got[0].GoesOn() || got[0].Container != "app" || got[0].Kill.Processes != 5 || !got[0].At.Equal(again.At) {
+		t.Errorf("got %d ends, the first %+v; want one of container app, with 5 processes, at %v", len(got), got, again.At)
+	}
+	if kills := l.Kills(); len(kills) != 1 || kills[0].Pod != "web" {
+		t.Errorf("kills: %+v, want one of pod web", kills)
+	}
+	now = noon.Add(2 * time.Hour)
+	if ends, kills := l.In(""), l.Kills(); len(ends) != 0 || len(kills) != 0 {
+		t.Errorf("two hours later there are %d ends and %d kills, want none", len(ends), len(kills))
+	}
+}
+
+// TestAsksAboutKills checks which ends an agent is asked about.
+func TestAsksAboutKills(t *testing.T) {
+	var asked []string
+	l := endlog.New(endlog.Options{Now: func() time.Time { return noon }, Killed: func(e *endlog.End) { asked = append(asked, e.Run.Reason) }})
+	l.Changed(pod(nil), pod(crash), nil, ready)
+	l.Changed(pod(nil), pod(killed), nil, ready)
+	l.Changed(pod(nil), pod(killed), nil, ready)
+	if got, want := fmt.Sprint(asked), "[OOMKilled]"; got != want {
+		t.Errorf("asked about %s, want %s", got, want)
+	}
+}
+
+// TestKillsAreBounded checks that an agent that reports a flood displaces only its own.
+func TestKillsAreBounded(t *testing.T) {
+	now := noon
+	l := newLog(10, &now)
+	quiet := pod(func(p *cluster.Pod) { p.Namespace, p.UID = "quiet", "u0" })
+	report(l, quiet, kill(func(k *endlog.Kill) { k.UID = "u0" }))
+	for i := range 10 {
+		var flood []endlog.Kill
+		for j := range 5000 {
+			flood = append(flood, kill(func(k *endlog.Kill) { k.ContainerID = metric.ContainerID(fmt.Sprint(i, ".", j)) }))
+		}
+		report(l, pod(nil), flood...)
+	}
+	kills := l.Kills()
+	if len(kills) > 1000 {
+		t.Errorf("%d kills are kept, want at most 1000", len(kills))
+	}
+	for _, k := range kills {
+		if k.UID == "u0" {
+			return
+		}
+	}
+	t.Error("the kill of namespace quiet is gone: another namespace's displaced it")
+}
+
+// BenchmarkFlood is the cost of an end that the kernel caused, in a minute with a thousand of them on a node,
+// which its agent reports each second.
+func BenchmarkFlood(b *testing.B) {
+	now := noon
+	l := endlog.New(endlog.Options{Now: func() time.Time { return now }})
+	pods := map[metric.PodUID]*cluster.Pod{}
+	for i := range 1000 {
+		p := pod(func(p *cluster.Pod) {
+			p.Name, p.UID = metric.PodName(fmt.Sprintf("web-\x1b[31m%d", i)), metric.PodUID(fmt.Sprint("u", i))
+			killed(p)
+		})
+		pods[p.UID] = p
+	}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		i := n % 1000
+		n++
+		p := *pods[metric.PodUID(fmt.Sprint("u", i))]
+		p.Containers = append([]cluster.Container{}, p.Containers...)
+		previous := *p.Containers[0].Previous
+		previous.LastID, previous.EndedAt = metric.ContainerID(fmt.Sprint(n)), now
+		p.Containers[0].Previous = &previous
+		l.Changed(pod(nil), &p, nil, ready)
+		if n%17 == 0 { // a second
+			kills := l.Kills()
+			for range 17 {
+				kills = append(kills, endlog.Kill{UID: p.UID, Scope: endlog.InContainer, Limit: endlog.InContainer, Processes: 1, After: now.Add(-time.Second), At: now})
+			}
+			now = now.Add(time.Second)
+			l.AddKills("n1", kills, pods, ready("n1"))
+		}
+	}
+}

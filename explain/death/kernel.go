@@ -1,0 +1,62 @@
+package death
+
+import (
+	"fmt"
+
+	"github.com/weir-metrics/weir/cluster/endlog"
+	"github.com/weir-metrics/weir/internal/humanize"
+)
+
+// killedByKernel decides if the agent of the node read from the kernel's counters whose limit it was.
+func killedByKernel(d *decision) bool {
+	k := d.End.Kill
+	if k == nil || d.container == nil {
+		return false
+	}
+	l := d.limits()
+	d.describeLimits(&l)
+	cause, reached := d.reached(k, &l)
+	d.fact(fromAgent, "%s, between %s and %s: %s", killed(k), humanize.Clock(k.After, d.End.At), humanize.Clock(k.At, d.End.At), reached)
+	switch {
+	case k.Scope == endlog.Child && k.Limit == "":
+		return d.conclude(ChildKilled, Certain, "")
+	case k.Scope == endlog.Child:
+		return d.conclude(ChildKilled, Certain, "goes on, but the kernel killed %s in it: %s", humanize.Count(k.Processes, "process"), reached)
+	case k.Limit == "":
+		return d.conclude(MemoryKill, Undecided, "killed by the kernel: its own limit, or that of another container, and its pod's were reached within a second")
+	}
+	return d.conclude(cause, Certain, "killed by the kernel: %s", reached)
+}
+
+// killed holds what the kernel did.
+func killed(k *endlog.Kill) string {
+	where, how := "the container", ""
+	if k.ContainerID == "" {
+		where = "the pod"
+	}
+	if k.Whole {
+		how = " together (memory.oom.group)"
+	}
+	return fmt.Sprintf("the kernel killed %s of %s%s", humanize.Count(k.Processes, "process"), where, how)
+}
+
+// reached returns the cause of a kill that ended a run, and which limit it was.
+func (d *decision) reached(k *endlog.Kill, l *limits) (Cause, string) {
+	of := func(limit float64) string {
+		if limit == 0 {
+			return "" // of a cgroup in the container, or the limit was changed
+		}
+		return " of " + humanize.Bytes(limit)
+	}
+	switch k.Limit {
+	case endlog.InContainer:
+		return ContainerLimit, "it reached its own memory limit" + of(l.own)
+	case endlog.InPod:
+		return PodLimit, "its pod reached the pod's memory limit" + of(l.pod)
+	case endlog.InSlice:
+		return SliceLimit, "slice " + humanize.Excerpt(string(k.Slice), 200) + ", which has its pod, reached its memory limit"
+	case endlog.InNode:
+		return NodeShortage, "its node ran out of memory"
+	}
+	return MemoryKill, "which limit was reached is not known"
+}

@@ -1,0 +1,20 @@
+// Package oomkill notices when the kernel kills processes of pods for memory, and finds whose limit it was.
+//
+// The kernel counts a kill (oom_kill) in the cgroup of the process, and a limit that was reached with nothing
+// left to reclaim (oom) in the cgroup that has the limit. On cgroup version 2, memory.events adds what the
+// cgroups below count, and memory.events.local does not. A pod's cgroup is still there when its container is
+// gone, and so are its counters:
+//
+//	oom_kill of the pod rose            the kernel killed in the pod
+//	oom rose, but not the local one     at the limit of a container, or of a cgroup in it
+//	the local oom of the pod rose       at the pod's own limit
+//	that of a cgroup above it rose      at the limit of that slice
+//	none rose                           the machine has no memory left
+//
+// A container that still has processes a second later goes on: only a child was killed.
+//
+// Version 1 does not add up oom_kill, and counts no oom. There only a child is noticed, and no limit is known.
+//
+// A Look reads one file as long as nothing was killed. Every ten seconds it reads those of all pods, so that
+// the counters of a limit are compared with recent ones.
+package oomkill
