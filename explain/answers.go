@@ -29,6 +29,9 @@ func (ex *Explainer) Pod(ref metric.PodRef) (Explanation, bool) {
 	if ex.Autoscalers != nil && f.facts != nil {
 		e.Autoscalers = ex.Autoscalers(f.facts)
 	}
+	if ex.Deaths != nil {
+		e.Deaths = ex.Deaths(ref)
+	}
 	return e, true
 }
 

@@ -57,6 +57,9 @@ type Explainer struct {
 	// Autoscalers returns the names of the autoscalers that scale a pod's workload, in the form of
 	// AutoscalerName. It is nil if none are watched.
 	Autoscalers func(*cluster.Pod) []string
+	// Deaths reports what ended in a pod in the last hour, and why, in a sentence; empty if nothing did. It
+	// is nil without a cluster.
+	Deaths func(metric.PodRef) string
 	// Receivers are those that accept nothing of what weir sends.
 	Receivers []Receiver
 	// Adapters are those that do not answer.

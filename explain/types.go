@@ -34,6 +34,8 @@ type Explanation struct {
 	Reads []Read `json:"reads,omitempty"`
 	// Autoscalers scale the pod's workload, if weir watches them: see Explainer.Autoscalers.
 	Autoscalers []string `json:"autoscalers,omitempty"`
+	// Deaths is what ended in a pod in the last hour: see Explainer.Deaths.
+	Deaths string `json:"deaths,omitempty"`
 }
 
 // Known is what the API server reports about a pod, container or node. Fields that do not apply are

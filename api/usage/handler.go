@@ -20,6 +20,9 @@ type Options struct {
 	Facts func() *cluster.Facts
 	// Risks returns the nodes whose numbers may soon be missing or wrong. It may be nil.
 	Risks func() map[metric.NodeName]explain.Risk
+	// OOMKills returns how often the kernel killed for memory in the last hour, by node, pod and container.
+	// It may be nil.
+	OOMKills func() map[metric.Entity]int
 }
 
 // handler serves the API below Path.
@@ -47,11 +50,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	var risks map[metric.NodeName]explain.Risk
+	var known marks
 	if h.opts.Risks != nil && (request.Resource == Nodes || request.Resource == Pods) {
-		risks = h.opts.Risks()
+		known.risks = h.opts.Risks()
 	}
-	if err := writeList(w, request.Resource, request.Query, view, h.opts.Facts(), risks); err != nil {
+	if h.opts.OOMKills != nil && request.Resource != Cgroups {
+		known.kills = h.opts.OOMKills()
+	}
+	if err := writeList(w, request.Resource, request.Query, view, h.opts.Facts(), known); err != nil {
 		panic(http.ErrAbortHandler) // the list is incomplete: end the connection instead of the answer
 	}
 }
@@ -91,8 +97,14 @@ func (h *handler) checkSelector(r Resource) error {
 	return nil
 }
 
+// marks are what is known of items beside their numbers.
+type marks struct {
+	risks map[metric.NodeName]explain.Risk
+	kills map[metric.Entity]int
+}
+
 // writeList streams a list: only one item at a time is in memory as JSON.
-func writeList(w io.Writer, resource Resource, query Query, view SampleReader, facts *cluster.Facts, risks map[metric.NodeName]explain.Risk) error {
+func writeList(w io.Writer, resource Resource, query Query, view SampleReader, facts *cluster.Facts, known marks) error {
 	chosen, err := chooseMetrics(query.Metrics)
 	if err != nil {
 		return err
@@ -108,9 +120,10 @@ func writeList(w io.Writer, resource Resource, query Query, view SampleReader, f
 		var first []listRow
 		first, rows = nextItem(resource, rows)
 		fillItem(&it, resource, first, facts, chosen)
-		if risk := risks[it.Node]; it.CPU != nil && (resource == Nodes || !risk.Until.IsZero()) {
+		if risk := known.risks[it.Node]; it.CPU != nil && (resource == Nodes || !risk.Until.IsZero()) {
 			it.AtRisk = risk.Message
 		}
+		it.OOMKills = known.kills[first[0].entity]
 		it.CPUHistory = it.CPUHistory[:0]
 		if query.History > 0 {
 			it.CPUHistory = appendHistory(it.CPUHistory, view, first, query.History)

@@ -64,6 +64,10 @@ type Item struct {
 	// Restarts is the API server's count for the container, or for all containers of the pod.
 	Restarts *int32 `json:"restarts,omitempty"`
 
+	// OOMKills is how often the kernel killed in the pod or container for memory in the last hour, or in all
+	// pods of the node, as far as weir knows.
+	OOMKills int `json:"oomKills,omitempty"`
+
 	CPU    *CPUUsage    `json:"cpu,omitempty"`
 	Memory *MemoryUsage `json:"memory,omitempty"`
 	// Metrics holds the further metrics of the request, by their names in the catalogue and in its

@@ -280,14 +280,14 @@ func get(t *testing.T, url string) (status, body string) {
 func TestOrderIsTheItemsOwn(t *testing.T) {
 	v, facts := village()
 	var want bytes.Buffer
-	if err := writeList(&want, Pods, Query{}, v, facts, nil); err != nil {
+	if err := writeList(&want, Pods, Query{}, v, facts, marks{}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range v.samples {
 		rejected := &fixed{since: v.since, verdicts: v.verdicts,
 			samples: append(append([]*metric.Sample{}, v.samples[i:]...), v.samples[:i]...)}
 		var got bytes.Buffer
-		if err := writeList(&got, Pods, Query{}, rejected, facts, nil); err != nil {
+		if err := writeList(&got, Pods, Query{}, rejected, facts, marks{}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want.String(), got.String()); diff != "" {
@@ -436,7 +436,7 @@ func FuzzItemIsJSON(f *testing.F) {
 		s := measured(pod("n", "x", name), 1, 2)
 		s.Values.Set(metric.MemoryRSS, rss)
 		var out bytes.Buffer
-		if err := writeList(&out, Pods, Query{}, &fixed{samples: []*metric.Sample{s}}, nil, nil); err != nil {
+		if err := writeList(&out, Pods, Query{}, &fixed{samples: []*metric.Sample{s}}, nil, marks{}); err != nil {
 			t.Fatalf("write %q with rss %v: %v", name, rss, err)
 		}
 		var list List

@@ -22,7 +22,7 @@ func BenchmarkList(b *testing.B) {
 		b.Run(fmt.Sprintf("nodes=%d/pods=%d", nodes, len(v.samples)), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := writeList(io.Discard, Pods, Query{}, v, nil, nil); err != nil {
+				if err := writeList(io.Discard, Pods, Query{}, v, nil, marks{}); err != nil {
 					b.Fatal(err)
 				}
 			}

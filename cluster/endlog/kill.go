@@ -164,6 +164,26 @@ func (l *Log) killOf(e *End) (found *Kill) {
 	return found
 }
 
+// Killed returns how often the kernel killed for memory, by node, pod and container.
+func (l *Log) Killed() map[metric.Entity]int {
+	counts := map[metric.Entity]int{}
+	for _, e := range l.In("") {
+		if e.Kill == nil && e.Run.Reason != "OOMKilled" {
+			continue
+		}
+		n := 1
+		if e.GoesOn() {
+			n = int(min(e.Kill.Processes, 1<<30))
+		}
+		at := metric.Entity{Kind: metric.Container, Node: e.Pod.Node, Namespace: e.Pod.Namespace, Pod: e.Pod.Name, Name: e.Container}
+		counts[at] += n
+		at.Kind, at.Name = metric.Pod, ""
+		counts[at] += n
+		counts[metric.Entity{Kind: metric.Node, Node: e.Pod.Node}] += n
+	}
+	return counts
+}
+
 // Kills returns the kills that are known, the oldest first.
 func (l *Log) Kills() []Kill {
 	now := l.opts.Now()

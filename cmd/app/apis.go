@@ -125,8 +125,12 @@ var apis = []api{{
 	links:  []link{{"/metrics/cluster", "what everything uses, for Prometheus"}},
 }, {
 	open: func(w *weirProcess) (http.Handler, error) {
-		return usage.NewHandler(usage.Options{Snapshot: viewAs(w, func(v apiView) usage.SampleReader { return v }), Facts: w.Facts,
-			Risks: func() map[metric.NodeName]explain.Risk { return w.explainInput().Risks() }}), nil
+		o := usage.Options{Snapshot: viewAs(w, func(v apiView) usage.SampleReader { return v }), Facts: w.Facts,
+			Risks: func() map[metric.NodeName]explain.Risk { return w.explainInput().Risks() }}
+		if ends := w.ends(); ends != nil {
+			o.OOMKills = ends.Killed
+		}
+		return usage.NewHandler(o), nil
 	},
 	paths: usage.Paths(), rights: usage.Rights, resources: usage.APIResources,
 	localPaths: []string{weirdev.Path}, // for any other path below, the answer lists the known paths
@@ -355,14 +359,32 @@ func openResize(w *weirProcess) (http.Handler, error) {
 // openDeaths returns the handler of why something ended.
 func openDeaths(w *weirProcess) (http.Handler, error) {
 	var ends death.EndReader
-	if w.Cluster != nil && w.Cluster.Options.Ends != nil { // a nil pointer in an interface would not be nil
-		ends = w.Cluster.Options.Ends
+	if all := w.ends(); all != nil { // a nil pointer in an interface would not be nil
+		ends = all
 	}
-	var events death.EventReader
+	return explainapi.NewDeathHandler(ends, w.eventReader(), w.refreshKills), nil
+}
+
+// ends returns the memory of what ended, or nil without a cluster.
+func (w *weirProcess) ends() *endlog.Log {
+	if w.Cluster == nil {
+		return nil
+	}
+	return w.Cluster.Options.Ends
+}
+
+// eventReader returns the memory of Events, or nil if they are not kept.
+func (w *weirProcess) eventReader() death.EventReader {
 	if watcher := w.plan.features.events.Watcher(); watcher != nil {
-		events = watcher
+		return watcher
 	}
-	return explainapi.NewDeathHandler(ends, events, w.refreshKills), nil
+	return nil
+}
+
+// deathsOf reports what ended in a pod in a sentence; empty if nothing did.
+func (w *weirProcess) deathsOf(pod metric.PodRef) string {
+	r := death.NewReport(death.Query{Namespace: pod.Namespace, Pod: pod.Name}, w.ends(), w.eventReader(), time.Now())
+	return r.Recent()
 }
 
 // refreshKills asks the agent of a pod's node what the kernel killed.
@@ -374,7 +396,7 @@ func (w *weirProcess) refreshKills(ctx context.Context, pod metric.PodRef) {
 	if p := w.Facts().Pod(pod); p != nil {
 		nodes[p.Node] = true
 	}
-	for _, e := range w.Cluster.Options.Ends.In(pod.Namespace) {
+	for _, e := range w.ends().In(pod.Namespace) {
 		if e.Pod.Name == pod.Name && e.Kill == nil && e.Run.Reason == "OOMKilled" && len(nodes) < 2 {
 			nodes[e.Pod.Node] = true // it may be gone, or on another node now
 		}

@@ -397,6 +397,9 @@ func (w *weirProcess) usageBefore(e *endlog.End) endlog.Usage {
 // explainInput returns the present input of explanations.
 func (w *weirProcess) explainInput() *explain.Explainer {
 	in := &explain.Explainer{Now: w.Now(), Started: w.started, Facts: w.Facts(), Sources: w.sourceStates(), Autoscalers: w.plan.features.autoscalersOf, Receivers: w.receiversInTrouble()}
+	if w.ends() != nil {
+		in.Deaths = w.deathsOf
+	}
 	if router, ok := w.custom.(*adapters.Router); ok {
 		in.Adapters = router.InTrouble()
 	}

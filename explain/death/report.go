@@ -2,6 +2,7 @@ package death
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,6 +72,22 @@ func NewReport(q Query, ends EndReader, events EventReader, now time.Time) Repor
 // concerns reports whether an end is that of a container, or of its pod as a whole.
 func concerns(e *endlog.End, container string) bool {
 	return e.Container == container || e.Container == "" && e.Pod.Container(container) != nil
+}
+
+// Recent reports how many deaths there are, and what the last one was, in a sentence that goes on:
+// "2 deaths, the last one 4m ago: container app was ...". It is empty if there is none.
+func (r *Report) Recent() string {
+	failed := slices.DeleteFunc(slices.Clone(r.Deaths), func(d Death) bool { return d.Cause == Completed })
+	if len(failed) == 0 {
+		return ""
+	}
+	d := &failed[0]
+	subject := "the pod"
+	if d.Container != "" {
+		subject = "container " + d.Container
+	}
+	return fmt.Sprintf("%s in the last hour, the last one %s. %s: %s. `weir explain death %s/%s` has the evidence.",
+		humanize.Count(len(failed)+r.LeftOut, "death"), humanize.Ago(d.At, r.At), subject, d.Message, d.Namespace, d.Pod)
 }
 
 // summary is the answer in a sentence.

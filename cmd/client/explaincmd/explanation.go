@@ -31,9 +31,10 @@ func writeExplanation(p *page, e *explain.Explanation) {
 		}
 	}
 	known := known(e)
-	if known != "" || len(e.Autoscalers) > 0 {
+	if known != "" || len(e.Autoscalers) > 0 || e.Deaths != "" {
 		p.Gap()
 	}
+	p.paragraph("Ended: ", e.Deaths)
 	p.paragraph("The API server: ", known)
 	p.paragraph("Scaled by: ", strings.Join(e.Autoscalers, ", "))
 }

@@ -39,7 +39,7 @@ func columns(r usage.Resource) []column {
 			cpu(), cpuShare.column("CPU%", metric.CPUNodeUtilization, metric.CPUNodeCapacity),
 			memory(), memoryShare.column("MEMORY%", metric.MemoryNodeUtilization, metric.MemoryNodeCapacity),
 			wide(sized("RSS", metric.MemoryRSS)),
-			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)), storage(),
+			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)), storage(), oom(),
 			window(), atRisk(), reason(),
 		}
 	case usage.Pods:
@@ -47,7 +47,7 @@ func columns(r usage.Resource) []column {
 			name("NAMESPACE", func(it *usage.Item) string { return string(it.Namespace) }),
 			name("NAME", func(it *usage.Item) string { return string(it.Pod) }),
 			cpu(), memory(), running(),
-			cpuRequest(), cpuLimit(), memoryRequest(), memoryLimit(), restarts(),
+			cpuRequest(), cpuLimit(), memoryRequest(), memoryLimit(), restarts(), oom(),
 			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
 			wide(sized("RSS", metric.MemoryRSS)), storage(), wide(node()), window(), atRisk(), reason(),
 		}
@@ -56,7 +56,7 @@ func columns(r usage.Resource) []column {
 			name("NAMESPACE", func(it *usage.Item) string { return string(it.Namespace) }),
 			name("NAME", func(it *usage.Item) string { return strings.TrimPrefix(it.Workload.Kind+"/"+it.Workload.Name, "/") }),
 			cpu(), memory(), podsMeasured(),
-			cpuRequest(), cpuLimit(), memoryRequest(), memoryLimit(), restarts(),
+			cpuRequest(), cpuLimit(), memoryRequest(), memoryLimit(), restarts(), oom(),
 			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
 			wide(sized("RSS", metric.MemoryRSS)), storage(), reason(),
 		}
@@ -66,7 +66,7 @@ func columns(r usage.Resource) []column {
 			name("POD", func(it *usage.Item) string { return string(it.Pod) }),
 			name("NAME", func(it *usage.Item) string { return it.Container }),
 			cpu(), memory(),
-			cpuRequest(), cpuLimit(), memoryRequest(), memoryLimit(), restarts(),
+			cpuRequest(), cpuLimit(), memoryRequest(), memoryLimit(), restarts(), oom(),
 			wide(sized("RSS", metric.MemoryRSS)), storage(), wide(node()), window(), reason(),
 		}
 	default:
@@ -148,6 +148,16 @@ func restarts() column {
 		}
 		return strconv.Itoa(int(*it.Restarts))
 	}}
+}
+
+// oom is the column of how often the kernel killed for memory in the last hour, if it did.
+func oom() column {
+	return column{title: "OOM", wide: true, rare: true, blank: true, text: func(it *usage.Item) string {
+		if it.OOMKills == 0 {
+			return ""
+		}
+		return humanize.Number(it.OOMKills)
+	}, tint: func(*usage.Item) humanize.Tint { return humanize.Red }}
 }
 
 // running is the column of how many containers of a pod run, if one that should run does not.

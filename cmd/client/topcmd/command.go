@@ -56,7 +56,7 @@ type ordering struct {
 }
 
 // sortKeys are the values of --sort-by.
-var sortKeys = []string{"cpu", "memory", "name", "cpu/limit", "memory/limit", "ephemeral-storage"}
+var sortKeys = []string{"cpu", "memory", "name", "cpu/limit", "memory/limit", "ephemeral-storage", "oom"}
 
 // NewCommand returns "top" with a subcommand for each resource.
 func NewCommand(o Options) *cobra.Command {
@@ -71,7 +71,7 @@ pods has no number, so that the sum lacks it. Colours mark titles, missing numbe
 shares of a limit from 75%; the environment variable NO_COLOR turns them off.`)
 	p := top.PersistentFlags()
 	p.StringVarP(&f.output, "output", "o", "", "wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,...; a narrow table if empty")
-	p.StringVar(&f.order.key, "sort-by", "name", "cpu, memory, name, ephemeral-storage, cpu/limit or memory/limit (the share of the limit that is used; of a node, of what is allocatable); the largest comes first")
+	p.StringVar(&f.order.key, "sort-by", "name", "cpu, memory, name, ephemeral-storage, oom (kills by the kernel for memory in the last hour), cpu/limit or memory/limit (the share of the limit that is used; of a node, of what is allocatable); the largest comes first")
 	p.BoolVar(&f.order.reverse, "reverse", false, "reverse the order: the smallest comes first")
 	p.BoolVarP(&f.watch, "watch", "w", false, "show the table again every --interval; on a terminal, keys sort, filter, explain and unfold it")
 	p.DurationVar(&f.interval, "interval", 5*time.Second, "time between two requests with --watch, at least 1s")

@@ -72,6 +72,7 @@ func (o ordering) size(it *usage.Item) float64 {
 var sizes = map[string]func(*usage.Item) (float64, bool){
 	"cpu": nanocores, "memory": workingSet, "cpu/limit": cpuShare.value, "memory/limit": memoryShare.value,
 	"ephemeral-storage": valueOf(metric.EphemeralStorageUsage),
+	"oom":               func(it *usage.Item) (float64, bool) { return float64(it.OOMKills), true },
 }
 
 // String describes the order.

@@ -102,6 +102,7 @@ func sumPods(pods []*usage.Item) usage.Item {
 			}
 			sum.Restarts = &n
 		}
+		sum.OOMKills += pod.OOMKills
 		if pod.Partial != nil && sum.Partial == nil {
 			partial := *pod.Partial
 			partial.Message = string(pod.Pod) + ": " + partial.Message
