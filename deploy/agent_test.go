@@ -66,7 +66,7 @@ func TestAgentsSeeNoMoreThanTheyNeed(t *testing.T) {
 	}
 	for _, components := range [][]string{
 		nil, {"agent-evict"}, {"agent-kill", "agent-conditions", "insecure-kubelets"},
-		{"agent-pressure"}, {"agent-no-host-pid"}, {"agent-kill", "agent-no-host-pid", "agent-pressure"}, {"agent-kill", "agent-kill-at-once"},
+		{"agent-pressure"}, {"agent-no-host-pid"}, {"agent-kill", "agent-no-host-pid", "agent-pressure"}, {"agent-kill", "agent-kill-at-once"}, {"agent-oom-events"},
 	} {
 		pod := agentsOf(t, components...).Spec.Template.Spec
 		if diff := cmp.Diff(read, mounts(&pod)); diff != "" {

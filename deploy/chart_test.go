@@ -56,6 +56,7 @@ func charts() []combination {
 		c("agents that evict", "base", []string{"agent", "agent-evict", "agent-conditions"}, "--set=agent.enabled=true,agent.eviction=evict,agent.conditions=true"),
 		c("agents that kill", "base", []string{"agent", "agent-kill"}, "--set=agent.enabled=true,agent.eviction=kill"),
 		c("agents that kill at once", "base", []string{"agent", "agent-kill", "agent-kill-at-once"}, "--set=agent.enabled=true,agent.eviction=kill,agent.killAtOnce=true"),
+		c("agents that write Events of kills", "base", []string{"agent", "agent-oom-events"}, "--set=agent.enabled=true,agent.oomEvents=true"),
 		c("agents without the node's processes", "base", []string{"agent", "agent-no-host-pid"}, "--set=agent.enabled=true,agent.hostPID=false"),
 		c("agents that request", "base", []string{"agent", "agent-request"}, "--set=agent.enabled=true,agent.eviction=request"),
 		c("everything", "base", []string{"agent", "agent-evict", "agent-conditions", "autoscaler", "events", "hpa-events", "custom-metrics", "external-metrics", "shared-reads", "serving-cert", "ha", "network-policy", "insecure-kubelets"},

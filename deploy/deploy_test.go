@@ -74,6 +74,7 @@ func combinations() []combination {
 		{"agent-evict", base, c("agent", "agent-evict"), nil},
 		{"agent-kill", base, c("agent", "agent-evict", "agent-kill", "agent-conditions"), nil},
 		{"agent-kill-at-once", base, c("agent", "agent-kill", "agent-kill-at-once"), nil},
+		{"agent-oom-events", base, c("agent", "agent-oom-events"), nil},
 		{"agent-request", base, c("agent", "agent-request"), nil},
 		{"agent-no-host-pid", base, c("agent", "agent-no-host-pid", "agent-pressure"), nil},
 		{"everything", base, c("agent", "agent-evict", "agent-conditions", "autoscaler", "custom-metrics", "external-metrics", "adapters", "ha", "events", "hpa-events", "insecure-kubelets", "serving-cert"), nil},

@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/weir-metrics/weir/api/nodeapi/agents"
+	"github.com/weir-metrics/weir/api/nodeapi/oomkills"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/nodeconditions"
@@ -475,7 +476,7 @@ func TestEventPolicy(t *testing.T) {
 		noNode   = "this token does not say on which node its agent runs"
 		notOwn   = "an agent changes no Events but its own, and not what they are about"
 		from     = "an agent's Events say that they are from weir-agent and its node"
-		notAbout = "an agent's Events are about evictions of pods and the contention of its own node"
+		notAbout = "an agent's Events are about evictions and kills of pods, and the contention of its own node"
 	)
 	creates := func(change func(*corev1.Event)) request {
 		return request{verb: admission.Create, is: event("n1", change)}
@@ -514,7 +515,7 @@ func TestEventPolicy(t *testing.T) {
 		{"is the kubelet", &user.DefaultInfo{Name: "system:node:n1"}, request{verb: admission.Create, is: kubelets}, ""},
 	}
 	for _, reason := range []string{
-		eviction.Reason, execute.ReasonObserved, execute.ReasonBlocked, execute.ReasonRefused, execute.ReasonFailed, execute.ReasonStopped,
+		eviction.Reason, execute.ReasonObserved, execute.ReasonBlocked, execute.ReasonRefused, execute.ReasonFailed, execute.ReasonStopped, oomkills.EventReason,
 	} {
 		tests = append(tests, test{"writes " + reason, agentOn("n1"), creates(func(e *corev1.Event) { e.Reason = reason }), ""})
 	}

@@ -67,6 +67,7 @@ func (a *agentFlags) addTo(cmd *cobra.Command) {
 	g.add("The cluster, and this node of it", a.cluster.Add, a.addNodeFlags)
 	g.add("Measuring", a.addPipelineFlags, a.addPathFlags)
 	g.add("Eviction, in the kubelet's words where it has them", a.plan.features.guard.Flags)
+	g.add("Kills by the kernel, for memory", a.plan.features.kills.Flags)
 	common, others := secureFlags(a.secure)
 	g.add("HTTPS server, for callers that the cluster allows to read", common)
 	g.add("HTTP server without authentication, on this machine", a.addListenFlags)
@@ -105,11 +106,13 @@ func (a *agentFlags) compile(inPod bool, getenv func(string) string) (*plan, err
 		p.Cluster.Node = p.Host.Node
 		p.Cluster.KubeletPods = filepath.Join(a.kubeletRoot, "pods-api", "pods-api.sock")
 	}
-	err = p.features.guard.Check(&feature.Setting{
+	setting := &feature.Setting{
 		Getenv: getenv, Given: a.given, InPod: inPod, HasCluster: p.Cluster != nil, NodeIsNamed: a.node != "" || getenv("NODE_NAME") != "",
-	})
-	if err != nil {
-		return nil, err
+	}
+	for _, check := range []func(*feature.Setting) error{p.features.guard.Check, p.features.kills.Check} {
+		if err := check(setting); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.secureWith(a.secure, a.given, inPod); err != nil {
 		return nil, err

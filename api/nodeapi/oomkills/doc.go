@@ -2,6 +2,7 @@
 //
 //	watch.go    Watch, on an agent: looks at the node, records and counts
 //	metrics.go  what it counts
+//	events.go   the Events that it writes, if a flag asks for them
 //	gather.go   Gatherer, in the server: asks agents, and adds what they know to the record of ends
 //
 // The server asks an agent when a run ended that the kernel may have killed, when somebody asks about a pod

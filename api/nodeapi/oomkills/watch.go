@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -21,13 +22,29 @@ type Watch struct {
 	Interval time.Duration
 	// Close frees what Look uses; it may be nil.
 	Close func() error
+	// Events is the flag: an Event is written on the pod for each kill.
+	Events bool
 
 	ends    *endlog.Log // nil unless open
 	facts   func() *cluster.Facts
 	since   time.Time
 	metrics *collector
+	events  *eventWriter // nil unless Events are written
 	failing bool
 	log     *zap.Logger
+}
+
+// Flags adds the flag.
+func (w *Watch) Flags(f *pflag.FlagSet) {
+	f.BoolVar(&w.Events, "oom-events", false, "write an Event on the pod when the kernel kills in it for memory: ten of a namespace and 50 in all at once, then one and ten a minute")
+}
+
+// Check checks the flag.
+func (w *Watch) Check(in *feature.Setting) error {
+	if w.Events && !in.HasCluster {
+		return feature.NeedsCluster("--oom-events", "in which it writes Events")
+	}
+	return nil
 }
 
 // Open opens the watch, if there are a cluster, which names the pods, and a machine.
@@ -38,8 +55,22 @@ func (w *Watch) Open(_ context.Context, h *feature.Host) error {
 	w.ends, w.facts, w.since, w.log = h.Cluster.Options.Ends, h.Facts, time.Now(), h.Log
 	w.metrics = newCollector(w.ends.Kills)
 	h.Registry.MustRegister(w.metrics)
-	h.Add(feature.Part{Name: "kernel kills", Run: w.run, Close: w.Close})
+	if w.Events {
+		var err error
+		if w.events, err = newEventWriter(h, w.Node); err != nil {
+			return err
+		}
+	}
+	h.Add(feature.Part{Name: "kernel kills", Run: w.run, Close: w.close})
 	return nil
+}
+
+func (w *Watch) close() error {
+	w.events.close()
+	if w.Close == nil {
+		return nil
+	}
+	return w.Close()
 }
 
 // Report returns the function that reports on the node, or nil if the watch is not open.
@@ -90,6 +121,7 @@ func (w *Watch) look(now time.Time) {
 			}
 		}
 		w.metrics.count(k, owner)
+		w.events.write(k, pods[k.UID])
 	}
 	w.ends.AddKills(w.Node, kills, pods, endlog.StateOf(facts, w.Node))
 }

@@ -113,6 +113,7 @@ applied.
 {{- if $v.agent.killAtOnce }}
 {{- $list = append $list "agent-kill-at-once" }}
 {{- end }}
+{{- if $v.agent.oomEvents }}{{ $list = append $list "agent-oom-events" }}{{ end }}
 {{- if $v.agent.conditions }}
 {{- $list = append $list "agent-conditions" }}
 {{- end }}
