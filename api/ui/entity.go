@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/explain/death"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -22,6 +23,7 @@ type entityBody struct {
 	Cards    []card
 	Others   facts // other groups that are measured
 	Findings []finding
+	Deaths   *deathsBody
 	// Tables are the containers of a pod, or the pods and cgroups of a node.
 	Tables      []table
 	Charts      *charts
@@ -96,6 +98,7 @@ func (p *page) nodeBody(name metric.NodeName) (*entityBody, bool) {
 	sample, _ := p.View.Lookup(entity)
 	t := p.explained(&e, entity, sample, p.spec(name))
 	t.Links = append(p.evictionLink(name), p.eventsLink(onNode(string(name)))...)
+	t.Deaths = p.deaths(death.Query{Node: name})
 	if pods := p.listOf(name, "pods", page25); pods.Cut.Of > 0 || p.Facts != nil {
 		t.Tables = append(t.Tables, pods)
 	}
@@ -128,6 +131,7 @@ func (p *page) pod() error {
 	entity := metric.Entity{Kind: metric.Pod, Node: e.Node, Namespace: ref.Namespace, Pod: ref.Name}
 	t := p.explained(&e, entity, sample, nil)
 	t.Links = p.eventsLink(eventlog.Object{Kind: "Pod", Namespace: string(ref.Namespace), Name: string(ref.Name)})
+	t.Deaths = p.deaths(death.Query{Namespace: ref.Namespace, Pod: ref.Name})
 	t.Tables = append(t.Tables, p.containerTable(&e, containers))
 	if sample != nil && (sample.Instance.Path != "" || sample.Instance.ID != "") {
 		t.addInstance("pod", sample)

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/explain/death"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -47,6 +48,8 @@ type Options struct {
 	Events func(o eventlog.Object) []eventlog.Event
 	// EventsUnread returns in a sentence why Events cannot be read. It is empty if they can. May be nil.
 	EventsUnread func() string
+	// Deaths returns what ended in the last hour. If it is nil, weir watches no cluster.
+	Deaths func(death.Query) death.Report
 	// Version is shown at the bottom of each page, if it is not empty.
 	Version string
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/explain/death"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -21,6 +22,8 @@ type reportBody struct {
 	Alone  bool // the page has only this report
 	// Full is the page of the whole report, to which a narrow window leaves what to do.
 	Full string
+	// Deaths are those of the workload's pods.
+	Deaths *deathsBody
 	// Autoscalers scale the workload, if the page is of one.
 	Autoscalers []anchor
 }
@@ -154,7 +157,7 @@ func (p *page) workload() error {
 	}
 	p.Kind, p.Path = printable(w.Kind), append(p.Path, p.namespaceAnchor(namespace)...)
 	p.show(printable(w.Name), "report", &reportBody{
-		Report: p.missingReport(&r, page25), Autoscalers: p.autoscalerAnchors(r.Workload.Autoscalers),
+		Report: p.missingReport(&r, page25), Autoscalers: p.autoscalerAnchors(r.Workload.Autoscalers), Deaths: p.deaths(death.Query{Namespace: namespace, Workload: w}),
 		Cards:  []card{tallyCard("Pods", r.Pods, ""), cpu, memory},
 		Tables: []table{p.podTable(pods, page100, query{view: oneWorkload, pod: metric.PodRef{Namespace: namespace}, workload: w}, true)},
 	})

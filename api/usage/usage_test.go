@@ -458,3 +458,19 @@ func client(t *testing.T, base string, through *http.Client) *Client {
 	}
 	return NewClient(weir)
 }
+
+// TestKillsAreOfTheItem checks that an item has the kills of its own name and node.
+func TestKillsAreOfTheItem(t *testing.T) {
+	at := metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "web-1"}
+	elsewhere := at
+	elsewhere.Node = "n2"
+	h := NewHandler(Options{
+		Snapshot: func() SampleReader { return &fixed{samples: []*metric.Sample{{Entity: at}}} },
+		OOMKills: func() map[metric.Entity]int { return map[metric.Entity]int{at: 3, elsewhere: 5} },
+	})
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, weirdev.Path+"pods", nil))
+	if got, want := w.Body.String(), `"oomKills":3`; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

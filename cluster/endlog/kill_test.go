@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/metric"
@@ -180,5 +182,24 @@ func BenchmarkFlood(b *testing.B) {
 			now = now.Add(time.Second)
 			l.AddKills("n1", kills, pods, ready("n1"))
 		}
+	}
+}
+
+// TestKilledCounts checks how often the kernel killed in containers, pods and nodes: by the runtime's report
+// or the agent's, and each child.
+func TestKilledCounts(t *testing.T) {
+	now := noon
+	l := newLog(10, &now)
+	l.Changed(pod(nil), pod(crash), nil, ready)
+	l.Changed(pod(nil), pod(killed), nil, ready)
+	report(l, pod(nil), kill(func(k *endlog.Kill) { child(k); k.ContainerID, k.Processes = "proxy-1", 4 }))
+	container := func(name string) metric.Entity {
+		return metric.Entity{Kind: metric.Container, Node: "n1", Namespace: "shop", Pod: "web", Name: name}
+	}
+	whole := container("")
+	whole.Kind = metric.Pod
+	want := map[metric.Entity]int{container("app"): 1, container("proxy"): 4, whole: 5, {Kind: metric.Node, Node: "n1"}: 5}
+	if diff := cmp.Diff(want, l.Killed()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

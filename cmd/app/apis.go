@@ -381,9 +381,14 @@ func (w *weirProcess) eventReader() death.EventReader {
 	return nil
 }
 
+// deaths reports what ended. Without a cluster it must not be called.
+func (w *weirProcess) deaths(q death.Query) death.Report {
+	return death.NewReport(q, w.ends(), w.eventReader(), time.Now())
+}
+
 // deathsOf reports what ended in a pod in a sentence; empty if nothing did.
 func (w *weirProcess) deathsOf(pod metric.PodRef) string {
-	r := death.NewReport(death.Query{Namespace: pod.Namespace, Pod: pod.Name}, w.ends(), w.eventReader(), time.Now())
+	r := w.deaths(death.Query{Namespace: pod.Namespace, Pod: pod.Name})
 	return r.Recent()
 }
 
@@ -420,6 +425,9 @@ func openUI(w *weirProcess) (http.Handler, error) {
 	}
 	if o.History = w.plan.Memory.History; w.past != nil {
 		o.History = 7 * 24 * time.Hour // what a Prometheus has; the page says where nothing is
+	}
+	if w.ends() != nil {
+		o.Deaths = w.deaths
 	}
 	f := w.plan.features
 	if events := f.events.Watcher(); events != nil {

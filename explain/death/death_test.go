@@ -325,3 +325,32 @@ func TestUsageOutlivesTheContainer(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// ends is an EndReader of a few.
+type ends []*endlog.End
+
+func (e ends) In(metric.Namespace) []*endlog.End { return e }
+func (ends) Since() time.Time                    { return noon.Add(-2 * time.Hour) }
+func (ends) Size() (kept, dropped int)           { return 0, 0 }
+
+// TestRecent checks the sentence on what ended in a pod, and which ends a report selects.
+func TestRecent(t *testing.T) {
+	end := func(pod string, node metric.NodeName, owner string, code int32) *endlog.End {
+		p := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(pod)}, Node: node, Owner: &cluster.Owner{Kind: "Job", Name: owner}, Containers: []cluster.Container{{Name: "app"}}}
+		return &endlog.End{Pod: p, Container: "app", At: noon.Add(-4 * time.Minute), Run: endlog.Run{ExitCode: code, Ended: noon}}
+	}
+	all := ends{end("a", "n1", "x", 3), end("a", "n1", "x", 0), end("b", "n2", "x", 4), end("c", "n2", "y", 5)}
+	r := death.NewReport(death.Query{Namespace: "shop", Pod: "a"}, all, nil, noon)
+	if got, want := r.Recent(), "1 death in the last hour, the last one 4m ago. container app: ended by itself with exit code 3. `weir explain death shop/a` has the evidence."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	r = death.NewReport(death.Query{Namespace: "shop", Pod: "d"}, all, nil, noon)
+	if got := r.Recent(); got != "" {
+		t.Errorf("nothing ended in the pod: got %q", got)
+	}
+	for want, q := range map[int]death.Query{2: {Node: "n2"}, 1: {Workload: cluster.Owner{Kind: "Job", Name: "y"}}, 0: {Workload: cluster.Owner{Kind: "Job", Name: "z"}}} {
+		if got := len(death.NewReport(q, all, nil, noon).Deaths); got != want {
+			t.Errorf("%+v selects %d ends, want %d", q, got, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/cluster/eventlog/event"
 	"github.com/weir-metrics/weir/internal/humanize"
@@ -33,6 +34,9 @@ type Query struct {
 	Namespace metric.Namespace
 	Pod       metric.PodName
 	Container string
+	// Node and Workload select those of a node, and of the pods of a workload.
+	Node     metric.NodeName
+	Workload cluster.Owner
 	// Words is set if the answer may hold what containers wrote about their ends.
 	Words bool
 }
@@ -46,7 +50,7 @@ func NewReport(q Query, ends EndReader, events EventReader, now time.Time) Repor
 		r.EventsUnread = events.Unread()
 	}
 	for _, e := range ends.In(q.Namespace) {
-		if q.Pod != "" && e.Pod.Name != q.Pod || q.Container != "" && !concerns(e, q.Container) {
+		if !q.selects(e) {
 			continue
 		}
 		if len(r.Deaths) == MaxDeaths {
@@ -67,6 +71,12 @@ func NewReport(q Query, ends EndReader, events EventReader, now time.Time) Repor
 	}
 	r.Summary = r.summary()
 	return r
+}
+
+// selects reports whether q selects an end in its namespace.
+func (q *Query) selects(e *endlog.End) bool {
+	return (q.Pod == "" || e.Pod.Name == q.Pod) && (q.Node == "" || e.Pod.Node == q.Node) &&
+		(q.Workload == cluster.Owner{} || e.Pod.Workload() == q.Workload) && (q.Container == "" || concerns(e, q.Container))
 }
 
 // concerns reports whether an end is that of a container, or of its pod as a whole.

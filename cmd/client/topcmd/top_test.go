@@ -182,6 +182,35 @@ func TestCgroupAboveItsParent(t *testing.T) {
 	f(3<<20, 0, said)
 }
 
+// TestKillsAreSorted sorts by kills for memory, and shows the column only where it is asked for.
+func TestKillsAreSorted(t *testing.T) {
+	pod := func(name string, kills int) usage.Item {
+		it := used(usage.Item{Node: "n1", Namespace: "shop", Pod: metric.PodName(name), Workload: usage.Workload{Kind: "StatefulSet", Name: "web"}}, 100e6, 10<<20)
+		it.OOMKills = kills
+		return it
+	}
+	lister := &testCluster{lists: map[usage.Resource][]usage.Item{usage.Pods: {pod("web-0", 0), pod("web-1", 12), pod("web-2", 1)}}}
+	for args, want := range map[string]string{
+		"pods -n shop": `NAME    CPU(cores)   MEMORY(bytes)
+web-0   100m         10Mi
+web-1   100m         10Mi
+web-2   100m         10Mi
+`,
+		"pods -n shop --sort-by=oom": `NAME    CPU(cores)   MEMORY(bytes)   OOM
+web-1   100m         10Mi            12
+web-2   100m         10Mi            1
+web-0   100m         10Mi
+`,
+		"workloads -n shop --sort-by=oom": `NAME              CPU(cores)   MEMORY(bytes)   PODS   OOM
+StatefulSet/web   300m         30Mi            3      13
+`,
+	} {
+		if diff := cmp.Diff(want, run(t.Context(), lister, strings.Fields("top "+args)...)); diff != "" {
+			t.Errorf("weir top %s (-want +got):\n%s", args, diff)
+		}
+	}
+}
+
 // Only the metrics that are shown are requested.
 func TestAsksForWhatIsShown(t *testing.T) {
 	for args, want := range map[string]usage.Query{

@@ -1,0 +1,105 @@
+//go:build e2e
+
+package node
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/api/explainapi"
+	"github.com/weir-metrics/weir/explain/death"
+)
+
+// TestKills has the kernel kill at the limit of a container, of a pod and of a
+// slice, at once for a whole container, and a child alone. weir names each, and
+// nothing for a pod that goes on.
+func TestKills(t *testing.T) {
+	w := sharedCluster
+	if !w.v2 {
+		t.Skip("only cgroup version 2 counts whose limit was reached: -node=v2")
+	}
+	w.agent(t, "observe")
+	namespace := w.namespace(t, "kills")
+	memory := func(bytes int64) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(bytes, resource.BinarySI)}
+	}
+	own, parent, calm := w.pod("own", "", requests(16*mi, mi)), w.pod("parent", "", requests(16*mi, mi)), w.pod("calm", "", requests(16*mi, mi))
+	own.Spec.Containers[0].Resources.Limits = memory(48 * mi)
+	calm.Spec.Containers[0].Resources.Limits = memory(48 * mi)
+	parent.Spec.Containers[0].Resources.Limits = nil
+	parent.Spec.Resources = &corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: *resource.NewQuantity(32*mi, resource.BinarySI)}, Limits: memory(64 * mi),
+	}
+	slice, child := w.pod("slice", "", nil), w.pod("child", "", requests(16*mi, mi))
+	child.Spec.Containers[0].Resources.Limits = memory(96 * mi)
+	pods := w.create(t, namespace, own, parent, calm, slice, child)
+
+	named := func(pod string) (*death.Death, error) {
+		out, err := w.weir(t.Context(), "explain", "death", namespace+"/"+pod, "-o", "json")
+		if err != nil {
+			return nil, err
+		}
+		var r explainapi.DeathDocument
+		if err := json.Unmarshal([]byte(out), &r); err != nil {
+			return nil, err
+		}
+		if len(r.Deaths) == 0 {
+			return nil, errors.New(r.Summary)
+		}
+		return &r.Deaths[len(r.Deaths)-1], nil
+	}
+	expect := func(pod, want string) {
+		t.Helper()
+		began := time.Now()
+		eventually(t, pod+" is named "+want, 20*time.Second, func() error {
+			d, err := named(pod)
+			if err != nil {
+				return err
+			}
+			if got := fmt.Sprintf("%s, %s: %s", d.Cause, d.Confidence, d.Message); !strings.HasPrefix(got, want) {
+				return fmt.Errorf("got %s (%v)", got, d.Evidence)
+			}
+			t.Logf("%-7s after %4.1fs: %s, %s: %s", pod, time.Since(began).Seconds(), d.Cause, d.Confidence, d.Message)
+			return nil
+		})
+	}
+	// The answer does not come: the server is killed before it.
+	take := func(pod string) { _ = sendCommand(pods[pod], fmt.Sprintf("/hold?bytes=%d", 200*mi)) }
+
+	take("own")
+	expect("own", "ContainerLimit, certain: killed by the kernel: it reached its own memory limit of 48Mi")
+	take("parent")
+	expect("parent", "PodLimit, certain: killed by the kernel: its pod reached the pod's memory limit of 64Mi")
+
+	const class = "/sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice/memory.max"
+	w.inGuest(t, fmt.Sprintf("echo %d >%s", 80*mi, class))
+	t.Cleanup(func() { w.inGuest(t, "echo max >"+class) })
+	take("slice")
+	expect("slice", "SliceLimit, certain: killed by the kernel: slice /kubepods.slice/kubepods-besteffort.slice")
+
+	// A process that grows in the container, and that the kernel kills first.
+	dir := w.cgroups(t, pods["child"], pods["child"].Status.ContainerStatuses[0].ContainerID)[0]
+	w.inGuest(t, fmt.Sprintf("echo 0 >%[1]s/memory.oom.group; sh -c 'echo $$ >%[1]s/cgroup.procs && echo 1000 >/proc/self/oom_score_adj && exec tail /dev/zero' >/dev/null 2>&1 || true", dir))
+	expect("child", "ChildKilled, certain: goes on, but the kernel killed 1 process in it: it reached its own memory limit of 96Mi")
+
+	if d, err := named("calm"); err == nil {
+		t.Errorf("nothing happened to pod calm, and weir says %s: %s", d.Cause, d.Message)
+	}
+	metrics, err := w.askAgent(t.Context(), "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scope := range []string{"container", "pod", "slice", "child"} {
+		if !strings.Contains(metrics, fmt.Sprintf(`weir_oom_kills_total{namespace="%s",scope="%s"`, namespace, scope)) {
+			t.Errorf("the agent counts no kill of scope %s", scope)
+		}
+	}
+	t.Log(w.kubectlWeir(t, "top", "pods", "-n", namespace, "--sort-by=oom"))
+}
