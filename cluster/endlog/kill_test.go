@@ -55,7 +55,7 @@ func TestKillsEndRuns(t *testing.T) {
 		"a minute later":              {killed, func(k *endlog.Kill) { k.At, k.After = k.At.Add(time.Minute), k.After.Add(time.Minute) }, false},
 		"the same second, which is cut": {killed, func(k *endlog.Kill) {
 			k.After, k.At = noon.Add(-1200*time.Millisecond), noon.Add(-1100*time.Millisecond)
-		}, false},
+		}, true},
 		"an own exit":                           {crash, nil, false},
 		"the runtime did not notice":            {error137, func(k *endlog.Kill) { k.ContainerID = "app-1" }, true},
 		"it did not, and it may be the other's": {error137, nil, false},
@@ -117,7 +117,8 @@ func TestChildIsAnEnd(t *testing.T) {
 func TestAsksAboutKills(t *testing.T) {
 	var asked []string
 	l := endlog.New(endlog.Options{Now: func() time.Time { return noon }, Killed: func(e *endlog.End) { asked = append(asked, e.Run.Reason) }})
-	l.Changed(pod(nil), pod(crash), nil, ready)
+	other := func(p *cluster.Pod) { p.UID = "u2" }
+	l.Changed(pod(other), pod(func(p *cluster.Pod) { other(p); crash(p) }), nil, ready)
 	l.Changed(pod(nil), pod(killed), nil, ready)
 	l.Changed(pod(nil), pod(killed), nil, ready)
 	if got, want := fmt.Sprint(asked), "[OOMKilled]"; got != want {
@@ -190,7 +191,6 @@ func BenchmarkFlood(b *testing.B) {
 func TestKilledCounts(t *testing.T) {
 	now := noon
 	l := newLog(10, &now)
-	l.Changed(pod(nil), pod(crash), nil, ready)
 	l.Changed(pod(nil), pod(killed), nil, ready)
 	report(l, pod(nil), kill(func(k *endlog.Kill) { child(k); k.ContainerID, k.Processes = "proxy-1", 4 }))
 	container := func(name string) metric.Entity {

@@ -147,10 +147,10 @@ func (l *Log) keep(k key, e *End, now time.Time) {
 
 // makeRoom drops the oldest of the namespaces with the most, until a tenth of the places is free: a
 // namespace with a flood loses its own. It returns how many it dropped.
-func makeRoom[K comparable, V any](all map[K]V, places int, of func(V) (metric.Namespace, time.Time)) (dropped int) {
+func makeRoom[K comparable, V any](all map[K]V, places int, place func(V) (metric.Namespace, time.Time)) (dropped int) {
 	namespaces := map[metric.Namespace][]K{}
 	for k, v := range all {
-		namespace, _ := of(v)
+		namespace, _ := place(v)
 		namespaces[namespace] = append(namespaces[namespace], k)
 	}
 	counts := make([]int, 0, len(namespaces))
@@ -158,7 +158,7 @@ func makeRoom[K comparable, V any](all map[K]V, places int, of func(V) (metric.N
 		counts = append(counts, len(keys))
 	}
 	share := cluster.LargestShare(counts, places-places/10)
-	at := func(k K) time.Time { _, at := of(all[k]); return at }
+	at := func(k K) time.Time { _, at := place(all[k]); return at }
 	for _, keys := range namespaces {
 		if len(keys) <= share {
 			continue

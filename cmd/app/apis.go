@@ -37,6 +37,7 @@ import (
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/autoscaler/podmetrics"
+	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/cmd/app/httpserver"
 	"github.com/weir-metrics/weir/cmd/app/version"

@@ -42,7 +42,7 @@ func killed(k *endlog.Kill) string {
 
 // reached returns the cause of a kill that ended a run, and which limit it was.
 func (d *decision) reached(k *endlog.Kill, l *limits) (Cause, string) {
-	of := func(limit float64) string {
+	amount := func(limit float64) string {
 		if limit == 0 {
 			return "" // of a cgroup in the container, or the limit was changed
 		}
@@ -50,9 +50,9 @@ func (d *decision) reached(k *endlog.Kill, l *limits) (Cause, string) {
 	}
 	switch k.Limit {
 	case endlog.InContainer:
-		return ContainerLimit, "it reached its own memory limit" + of(l.own)
+		return ContainerLimit, "it reached its own memory limit" + amount(l.own)
 	case endlog.InPod:
-		return PodLimit, "its pod reached the pod's memory limit" + of(l.pod)
+		return PodLimit, "its pod reached the pod's memory limit" + amount(l.pod)
 	case endlog.InSlice:
 		return SliceLimit, "slice " + humanize.Excerpt(string(k.Slice), 200) + ", which has its pod, reached its memory limit"
 	case endlog.InNode:

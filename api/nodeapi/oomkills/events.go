@@ -76,15 +76,15 @@ func (w *eventWriter) write(k *endlog.Kill, p *cluster.Pod) {
 	if w == nil || p == nil {
 		return
 	}
-	of := w.namespaces[p.Namespace]
-	if of == nil {
+	limit := w.namespaces[p.Namespace]
+	if limit == nil {
 		if len(w.namespaces) >= maxNamespaces {
 			clear(w.namespaces)
 		}
-		of = rate.NewLimiter(perMinute, namespaceBurst)
-		w.namespaces[p.Namespace] = of
+		limit = rate.NewLimiter(perMinute, namespaceBurst)
+		w.namespaces[p.Namespace] = limit
 	}
-	if !of.AllowN(k.At, 1) || !w.all.AllowN(k.At, 1) {
+	if !limit.AllowN(k.At, 1) || !w.all.AllowN(k.At, 1) {
 		w.dropped.Inc()
 		return
 	}

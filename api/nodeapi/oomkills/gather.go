@@ -141,7 +141,7 @@ func (g *Gatherer) askAll(ctx context.Context, nodes []metric.NodeName) {
 	all.Wait()
 }
 
-// ask asks one agent. That it does not answer is no error: a node may have none.
+// ask asks one agent. It may have none, so a node that does not answer is not an error.
 func (g *Gatherer) ask(ctx context.Context, node metric.NodeName) {
 	report, err := g.Ask(ctx, string(node))
 	if err != nil {

@@ -41,11 +41,10 @@ func pod(name string) *cluster.Pod {
 	}
 }
 
-// agent runs a watch that finds kills, one list a look, and returns its metrics and its report.
-func agent(t *testing.T, facts *cluster.Facts, found ...[]endlog.Kill) (*prometheus.Registry, *endlog.KillReport) {
+// agent runs a watch that finds kills, one list a look, and then checks its metrics and its report.
+func agent(t *testing.T, facts *cluster.Facts, check func(*prometheus.Registry, *endlog.KillReport), found ...[]endlog.Kill) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	var report *endlog.KillReport
 	synctest.Test(t, func(t *testing.T) {
 		h := &feature.Host{Log: zap.NewNop(), Registry: registry, Facts: func() *cluster.Facts { return facts }, Cluster: &feature.Cluster{Options: informer.Options{Ends: endlog.New(endlog.Options{})}}}
 		looks := 0
@@ -69,17 +68,20 @@ func agent(t *testing.T, facts *cluster.Facts, found ...[]endlog.Kill) (*prometh
 		if err := feature.Run(ctx, h.Parts); err != nil {
 			t.Error(err)
 		}
-		report = w.Report()()
+		check(registry, w.Report()())
 	})
-	return registry, report
 }
 
 // TestKillsAreCounted checks the series of an agent, and their bounds.
 func TestKillsAreCounted(t *testing.T) {
 	child := endlog.Kill{UID: "uid-web-0", ContainerID: "id-web-0", Scope: endlog.Child, Limit: endlog.InPod, Processes: 2, New: 2}
-	registry, report := agent(t, factsOf(1, pod("web-0")),
+	agent(t, factsOf(1, pod("web-0")), func(registry *prometheus.Registry, report *endlog.KillReport) { checkCounts(t, registry, report) },
 		[]endlog.Kill{{UID: "uid-web-0", Scope: endlog.InContainer, Limit: endlog.InContainer, Processes: 9, New: 1, Whole: true}, {UID: "gone", Scope: endlog.InNode, Limit: endlog.InNode, Processes: 1, New: 1}},
 		[]endlog.Kill{child}, []endlog.Kill{child})
+}
+
+func checkCounts(t *testing.T, registry *prometheus.Registry, report *endlog.KillReport) {
+	t.Helper()
 	want := `
 # HELP weir_oom_kills_total How often the kernel killed processes of pods of this node for memory, by whose limit: container, pod, slice, node; child if the container went on. Those of a group are killed together, which counts once.
 # TYPE weir_oom_kills_total counter
@@ -90,7 +92,7 @@ weir_oom_kills_total{namespace="",scope="node",workload="",workload_kind=""} 1
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "weir_oom_kills_total"); err != nil {
 		t.Error(err)
 	}
-	if got := testutil.CollectAndCount(registry, "weir_oom_kill_timestamp_seconds"); got != 2 {
+	if got, err := testutil.GatherAndCount(registry, "weir_oom_kill_timestamp_seconds"); err != nil || got != 2 {
 		t.Errorf("%d pods have a time of their last kill, want 2: those of a pod that is known", got)
 	}
 	if len(report.Kills) != 4 || report.Kills[0].Pod != "web-0" && report.Kills[1].Pod != "web-0" || report.Since.IsZero() {
@@ -108,12 +110,13 @@ func TestSeriesAreBounded(t *testing.T) {
 		pods = append(pods, p)
 		kills = append(kills, endlog.Kill{UID: p.UID, Scope: endlog.InContainer, Limit: endlog.InContainer, Processes: 1, New: 1})
 	}
-	registry, _ := agent(t, factsOf(1, pods...), kills)
-	for name, most := range map[string]int{"weir_oom_kills_total": 501, "weir_oom_kill_timestamp_seconds": 200} {
-		if got := testutil.CollectAndCount(registry, name); got != most {
-			t.Errorf("%s has %d series, want %d", name, got, most)
+	agent(t, factsOf(1, pods...), func(registry *prometheus.Registry, _ *endlog.KillReport) {
+		for name, most := range map[string]int{"weir_oom_kills_total": 501, "weir_oom_kill_timestamp_seconds": 200} {
+			if got, err := testutil.GatherAndCount(registry, name); err != nil || got != most {
+				t.Errorf("%s has %d series, %v; want %d", name, got, err, most)
+			}
 		}
-	}
+	}, kills)
 }
 
 // TestAgentsAreAsked checks how often the agents of a cluster are asked: all soon after the start, then all

@@ -21,6 +21,7 @@ import (
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/metric"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

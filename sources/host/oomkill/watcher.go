@@ -28,7 +28,7 @@ const (
 	settle  = time.Second      // how long a container that was killed may keep processes
 )
 
-// Options say where the kernel's files are.
+// Options have the paths of the kernel's files.
 type Options struct {
 	// Dir is the mount point of the hierarchy that counts memory. Unified is true for cgroup version 2.
 	Dir     string
