@@ -68,8 +68,9 @@ test: ## all tests that need no root and no cluster (make verify tests the Helm 
 	$(GO) test -C test/bench ./peers
 
 .PHONY: parity
-parity: ## the autoscaler beside Kubernetes' own code, rules beside prometheus-adapter, OTLP to a collector's receiver (minutes to compile them, once)
+parity: ## the autoscaler and the VPA beside Kubernetes' own code, rules beside prometheus-adapter, OTLP to a collector's receiver (minutes to compile them, once)
 	$(GO) test -C test/parity -timeout 8m ./...
+	$(GO) test -C test/parity/vpa -timeout 8m
 
 # Packages that start goroutines and compile quickly. The others follow in make nightly.
 RACE ?= ./manager/... ./sinks/... ./sources/shared/... ./sources/player/... ./eviction/notify/...
@@ -84,6 +85,7 @@ nightly: ## what is too slow for each change: race detector on all, longer fuzzi
 	$(MAKE) fuzz FUZZTIME=1m
 	$(GO) test -C test/parity -timeout 60m -cases 200000 .
 	$(GO) test -C test/parity -timeout 60m ./promadapter -configs 500 -every 1
+	$(GO) test -C test/parity/vpa -timeout 60m -cases 100000
 	$(GO) test ./test/exact -timeout 60m -seeds 100000
 	$(GO) test ./test/situations -timeout 30m -run TestSoak -soak 24 -v
 	$(MAKE) build && $(GO) test -tags e2e -count 1 -timeout 40m -parallel 12 -v ./test/faults -args -long
@@ -238,6 +240,7 @@ verify: ## formatting, generated pages, go.mod, the Helm chart (Helm is built th
 	$(GO) mod tidy -diff
 	cd deploy/image && $(GO) mod tidy -diff
 	cd test/parity && $(GO) mod tidy -diff
+	cd test/parity/vpa && $(GO) mod tidy -diff
 	cd test/bench && $(GO) mod tidy -diff && $(GO) vet ./peers ./scale
 	@echo 'Compiling Helm, then testing the chart. The first time, this takes minutes.'
 	$(HELM) version --short # compiled here, and not within the time limit of the tests

@@ -18,7 +18,7 @@
 // Check applies the same rules to any change.
 //
 // Package resize/apply makes a change. Package resize/promusage reads the usage of several days
-// from a Prometheus.
+// from a Prometheus. Package resize/estimate has the estimators of other tools.
 //
 // Files: recommend.go has Recommend; check.go has ResourceChange and Check; pod.go has
 // PodResources, its QoS class and what the scheduler reserves; reason.go has the reasons;

@@ -1,0 +1,225 @@
+package estimate
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-metrics/weir/resize"
+)
+
+// VPAOptions configures VPA. Each field has the flag of VPA's recommender, or the field of a
+// VerticalPodAutoscaler, that sets the same. Start with VPADefaults.
+type VPAOptions struct {
+	CPU, Memory VPAResource
+	// SafetyMargin is the share that is added to what was used: --recommendation-margin-fraction.
+	SafetyMargin float64
+	// PeakInterval is the time for which each pod adds one sample of memory, its peak:
+	// --memory-aggregation-interval or memoryAggregationIntervalSeconds.
+	PeakInterval time.Duration
+	// OOMRatio and OOMLeast are how much more memory an OOM kill asks for, the larger of the two:
+	// --oom-bump-up-ratio or oomBumpUpRatio, and --oom-min-bump-up-bytes or oomMinBumpUp.
+	OOMRatio float64
+	OOMLeast int64
+}
+
+// VPAResource configures VPA for one resource.
+type VPAResource struct {
+	// Target, LowerBound and UpperBound are the shares of the samples that the recommendations cover:
+	// --target-cpu-percentile, --recommendation-lower-bound-cpu-percentile and others.
+	Target, LowerBound, UpperBound float64
+	// HalfLife is the age at which a sample has half the weight: --cpu-histogram-decay-half-life,
+	// --memory-histogram-decay-half-life.
+	HalfLife time.Duration
+	// Confidence is the length of the history at which the upper bound is doubled:
+	// --confidence-interval-cpu, --confidence-interval-memory.
+	Confidence time.Duration
+	// Floor is the smallest recommendation, in millicores or bytes. VPAFloor returns that of VPA.
+	Floor int64
+}
+
+// VPADefaults returns the defaults of VPA's recommender 1.8.1, with its floor of a pod that has one
+// container.
+func VPADefaults() VPAOptions {
+	resource := VPAResource{Target: 0.9, LowerBound: 0.5, UpperBound: 0.95, HalfLife: 24 * time.Hour, Confidence: 24 * time.Hour}
+	o := VPAOptions{
+		CPU: resource, Memory: resource, SafetyMargin: 0.15, PeakInterval: 24 * time.Hour,
+		OOMRatio: 1.2, OOMLeast: 100 << 20,
+	}
+	floor := VPAFloor(25, 250, 1)
+	o.CPU.Floor, o.Memory.Floor = floor.CPU.Value, floor.Memory.Value
+	return o
+}
+
+// VPAFloor returns the smallest recommendation of VPA for each container of a pod. VPA divides the
+// floor of a pod, --pod-recommendation-min-cpu-millicores and --pod-recommendation-min-memory-mb,
+// evenly among its containers.
+func VPAFloor(millicores, mebibytes float64, containers int) resize.Amounts {
+	share := 1 / float64(containers)
+	return resize.Amounts{
+		CPU:    resize.Of(scale(truncate(millicores*0.001*1000), share)),
+		Memory: resize.Of(scale(truncate(mebibytes*1024*1024), share)),
+	}
+}
+
+// VPA recommends as the recommender of the Vertical Pod Autoscaler does
+// (k8s.io/autoscaler/vertical-pod-autoscaler v1.8.1, pkg/recommender/model and pkg/recommender/logic).
+//
+// Each sample of CPU goes into a histogram. Of memory, only each pod's peak in each PeakInterval does.
+// An OOM kill counts as a peak above the larger of the memory request and the peak so far. A
+// recommendation is a percentile of the histogram plus the safety margin.
+//
+// Three things that VPA's process does around this are left to the caller. It starts anew when a
+// workload had no sample for eight days. It restores the histograms from checkpoints, rounded. And it
+// has a histogram for each set of pod labels and adds them up in a random order, where this has one
+// histogram: sums may differ in their last bit.
+type VPA struct {
+	options     VPAOptions
+	cpu, memory decayingHistogram
+	// first, last and samples are about samples of CPU. VPA judges both resources by them.
+	first, last time.Time
+	samples     int
+	pods        map[string]*vpaPod
+}
+
+// vpaPod is what VPA keeps of one pod.
+type vpaPod struct {
+	lastCPU, lastMemory time.Time
+	// peak is the highest sample of memory in the current interval, oomPeak what an OOM kill asked for.
+	peak, oomPeak int64
+	intervalEnd   time.Time
+}
+
+// NewVPA returns an estimator without history.
+func NewVPA(o VPAOptions) *VPA {
+	return &VPA{
+		options: o, pods: map[string]*vpaPod{},
+		cpu:    decayingHistogram{firstBucket: 0.01, halfLife: o.CPU.HalfLife},
+		memory: decayingHistogram{firstBucket: 1e7, halfLife: o.Memory.HalfLife},
+	}
+}
+
+// Observe implements Estimator. VPA ignores samples of a pod that come out of order.
+func (v *VPA) Observe(s Sample) {
+	switch {
+	case !s.isPossible():
+	case s.Resource == resize.CPU:
+		v.observeCPU(v.pod(s.Pod), s.At, s.amount())
+	case s.Resource == resize.Memory:
+		if p := v.pod(s.Pod); !s.At.Before(p.lastMemory) {
+			v.observeMemory(p, s.At, s.amount(), &p.peak)
+		}
+	}
+}
+
+func (v *VPA) pod(name string) *vpaPod {
+	p := v.pods[name]
+	if p == nil {
+		p = &vpaPod{}
+		v.pods[name] = p
+	}
+	return p
+}
+
+// cpuSampleWeight is the weight of a sample of CPU that was taken at the reference time.
+const cpuSampleWeight = 0.1
+
+func (v *VPA) observeCPU(p *vpaPod, at time.Time, millicores int64) {
+	if !at.After(p.lastCPU) {
+		return
+	}
+	v.cpu.add(float64(millicores)/1000, cpuSampleWeight, at)
+	p.lastCPU = at
+	if v.samples == 0 || at.Before(v.first) {
+		v.first = at
+	}
+	if at.After(v.last) {
+		v.last = at
+	}
+	v.samples++
+}
+
+// observeMemory adds memory that the pod needed. kind is the peak that it may replace, of samples or
+// of OOM kills. In the histogram, a peak has the time of the end of its interval.
+func (v *VPA) observeMemory(p *vpaPod, at time.Time, bytes int64, kind *int64) {
+	p.lastMemory = at
+	if p.intervalEnd.IsZero() {
+		p.intervalEnd = at
+	}
+	if at.Before(p.intervalEnd) {
+		old := max(p.peak, p.oomPeak)
+		if old == 0 || bytes <= old { // VPA also keeps a first peak of zero for the whole interval
+			return
+		}
+		v.memory.subtract(float64(old), 1, p.intervalEnd)
+	} else {
+		intervals := at.Sub(p.intervalEnd).Truncate(v.options.PeakInterval) + v.options.PeakInterval
+		p.intervalEnd = p.intervalEnd.Add(intervals)
+		p.peak, p.oomPeak = 0, 0
+	}
+	v.memory.add(float64(bytes), 1, p.intervalEnd)
+	*kind = bytes
+}
+
+// ObserveOOMKill implements Estimator. VPA ignores an OOM kill that is older than the pod's last sample
+// of memory by more than a PeakInterval.
+func (v *VPA) ObserveOOMKill(k OOMKill) {
+	p := v.pod(k.Pod)
+	if !p.lastMemory.IsZero() && k.At.Before(p.lastMemory.Add(-v.options.PeakInterval)) {
+		return
+	}
+	used := max(k.Request, p.peak) // without oomPeak, so that repeated kills do not add up
+	v.observeMemory(p, k.At, max(used+v.options.OOMLeast, scale(used, v.options.OOMRatio)), &p.oomPeak)
+}
+
+// Recommend implements Estimator with the target of VPA. VPA recommends its floor for a resource
+// without samples; here the amount is not set.
+func (v *VPA) Recommend(time.Time) resize.Amounts {
+	return v.requests(v.options.CPU.Target, v.options.Memory.Target, func(float64) float64 { return 1 })
+}
+
+// Bounds returns the lower and the upper bound of the recommendation. VPA evicts a pod whose request is
+// outside of them. A short history has a low lower bound and a high upper bound.
+func (v *VPA) Bounds() (lower, upper resize.Amounts) {
+	lower = v.requests(v.options.CPU.LowerBound, v.options.Memory.LowerBound, func(confidence float64) float64 {
+		return math.Pow(1+0.001/confidence, -2)
+	})
+	upper = v.requests(v.options.CPU.UpperBound, v.options.Memory.UpperBound, func(confidence float64) float64 {
+		return 1 + 1/confidence
+	})
+	return lower, upper
+}
+
+// requests returns the percentiles with the safety margin. widen returns the factor for a confidence.
+func (v *VPA) requests(cpu, memory float64, widen func(confidence float64) float64) (requests resize.Amounts) {
+	of := func(h *decayingHistogram, unit, share float64, o *VPAResource) resize.Amount {
+		if h.reference.IsZero() {
+			return resize.Amount{}
+		}
+		amount := truncate(h.percentile(share) * unit)
+		amount += scale(amount, v.options.SafetyMargin)
+		return resize.Of(max(scale(amount, widen(v.confidence(o.Confidence))), o.Floor))
+	}
+	return resize.Amounts{CPU: of(&v.cpu, 1000, cpu, &v.options.CPU), Memory: of(&v.memory, 1, memory, &v.options.Memory)}
+}
+
+// confidence returns how long the history is, in intervals: by its time and, for one sample in a
+// minute, by its number of samples.
+func (v *VPA) confidence(interval time.Duration) float64 {
+	return min(float64(v.last.Sub(v.first))/float64(interval), float64(v.samples)/interval.Minutes())
+}
+
+// scale returns an amount multiplied by a factor.
+func scale(amount int64, factor float64) int64 { return truncate(float64(amount) * factor) }
+
+// truncate returns the whole part of an amount, from zero to VPA's largest amount. It returns zero for
+// NaN, which nothing times infinity is.
+func truncate(amount float64) int64 {
+	const most = 1e14
+	switch {
+	case amount > most:
+		return most
+	case amount > 0:
+		return int64(amount)
+	}
+	return 0
+}
