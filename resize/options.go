@@ -9,6 +9,9 @@ import (
 // Options configures how requests are computed. Start with Defaults.
 type Options struct {
 	CPU, Memory Aim
+	// Tool computes requests as another tool does, in the place of the percentile and the headroom of
+	// CPU and Memory. If it is nil, those are used. The floors are for both.
+	Tool Tool
 	// Resources are the resources that may change.
 	Resources []Resource
 	// MinHistory is the shortest time for which a container must have been measured.
@@ -28,6 +31,12 @@ type Aim struct {
 	Headroom float64
 	// Floor is the smallest proposal, in millicores or bytes.
 	Floor int64
+}
+
+// Tool is another tool that recommends requests.
+type Tool interface {
+	// Estimate returns the request of a container from its usage. It is not set if that is too little.
+	Estimate(r Resource, points []UsagePoint) Amount
 }
 
 // mebibyte is the step of memory proposals. CPU proposals have a step of one millicore.

@@ -166,6 +166,8 @@ func (ad *adviser) obstacle(request Amount, used *UsageFigure) *Refusal {
 		return &Refusal{NoHistory, "it was not measured: `weir explain pod` shows why"}
 	case used.To.Sub(used.From) < ad.options.MinHistory:
 		return &Refusal{ShortHistory, fmt.Sprintf("it was measured for %s, and at least %s are needed", used.duration(), humanize.Duration(ad.options.MinHistory))}
+	case ad.options.Tool != nil && !ad.options.Tool.Estimate(ad.resource, ad.points).Set:
+		return &Refusal{ShortHistory, fmt.Sprintf("%v recommends nothing from %d readings over %s", ad.options.Tool, used.Samples, used.duration())}
 	}
 	return nil
 }
@@ -236,12 +238,18 @@ func (ad *adviser) need(used *UsageFigure) (need int64, reason string) {
 	if ad.resource == Memory {
 		value, step = used.Value.Value(), mebibyte
 	}
+	if tool := ad.options.Tool; tool != nil {
+		need = roundUp(tool.Estimate(ad.resource, ad.points).Value, step)
+		return need, fmt.Sprintf("%v recommends %s from %d readings over %s", tool, FormatAmount(ad.resource, need), used.Samples, used.duration())
+	}
 	// The multiplication may add a rounding error of up to 0.0001.
-	need = int64(math.Ceil(float64(value)*(1+aim.Headroom) - 1e-4))
-	need = (need + step - 1) / step * step
+	need = roundUp(int64(math.Ceil(float64(value)*(1+aim.Headroom)-1e-4)), step)
 	reason = fmt.Sprintf("%s; %.4g%% more is %s", used.describe(ad.resource), aim.Headroom*100, FormatAmount(ad.resource, need))
 	return need, reason
 }
+
+// roundUp returns the least multiple of step that is not below value.
+func roundUp(value, step int64) int64 { return (value + step - 1) / step * step }
 
 // refuseClassChange refuses proposals that would change the pod's QoS class, sets the sum that is
 // freed, and adds notes.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/resize"
+	"github.com/weir-metrics/weir/resize/estimate"
 )
 
 var routes = weirdev.Routes{
@@ -42,7 +43,7 @@ func NewRequest(namespace, pod string) Request {
 }
 
 // Parameters are the names of the parameters that Set takes.
-var Parameters = []string{"percentile", "headroom", "floor", "memory-percentile", "memory-headroom", "memory-floor", "resources", "min-history", "up", "limits", "all"}
+var Parameters = []string{"estimator", "percentile", "headroom", "floor", "memory-percentile", "memory-headroom", "memory-floor", "resources", "min-history", "up", "limits", "all"}
 
 // ParseRequest parses the path and the query of r. Its error is a *weirdev.Problem. Rights uses it
 // too, so that rights are checked for the same request that is answered.
@@ -57,7 +58,7 @@ func ParseRequest(r *http.Request) (Request, error) {
 			return Request{}, parsed.BadParameter("%v", err)
 		}
 	}
-	if err := request.Options.Validate(); err != nil {
+	if err := request.Validate(); err != nil {
 		return Request{}, parsed.BadParameter("%v", err)
 	}
 	return request, nil
@@ -68,6 +69,8 @@ func (r *Request) Set(name, text string) error {
 	o := &r.Options
 	var err error
 	switch name {
+	case "estimator":
+		o.Tool, err = estimate.ParseTool(text)
 	case "percentile":
 		o.CPU.Percentile, err = strconv.ParseFloat(text, 64)
 	case "memory-percentile":
@@ -101,6 +104,16 @@ func (r *Request) Set(name, text string) error {
 	}
 	r.query.Set(name, text)
 	return nil
+}
+
+// Validate returns the first mistake in r.
+func (r *Request) Validate() error {
+	for _, name := range []string{"percentile", "headroom", "memory-percentile", "memory-headroom"} {
+		if r.Options.Tool != nil && r.query.Has(name) {
+			return fmt.Errorf("%s is of the estimator %s, and the estimator is %v: leave out one of them", name, estimate.OwnRule, r.Options.Tool)
+		}
+	}
+	return r.Options.Validate()
 }
 
 // parseShare parses a share: "15%", or "0.15".

@@ -241,7 +241,8 @@ func TestRequestsComeBack(t *testing.T) {
 	}
 	f(NewRequest("", ""))
 	f(parameters(t, NewRequest("shop", ""), "all=true"))
-	all := parameters(t, NewRequest("shop", "cart"), "percentile=99.5", "headroom=7%", "floor=1m", "memory-percentile=90", "memory-headroom=0", "memory-floor=1",
+	f(parameters(t, NewRequest("shop", "cart"), "estimator=vpa"))
+	all := parameters(t, NewRequest("shop", "cart"), "estimator=weir", "percentile=99.5", "headroom=7%", "floor=1m", "memory-percentile=90", "memory-headroom=0", "memory-floor=1",
 		"resources=memory", "min-history=0s", "up=true", "limits=true", "all=true")
 	f(all)
 	want := resize.Options{
@@ -270,7 +271,7 @@ func FuzzParseRequest(f *testing.F) {
 			}
 			return
 		}
-		if err := request.Options.Validate(); err != nil {
+		if err := request.Validate(); err != nil {
 			t.Fatal(err)
 		}
 		p := resize.FromFacts(facts().Pod(metric.PodRef{Namespace: "shop", Name: "cart"}))

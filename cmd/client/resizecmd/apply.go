@@ -18,6 +18,7 @@ import (
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/resize/apply"
+	"github.com/weir-metrics/weir/resize/estimate"
 )
 
 // applyCommand is one run of "apply".
@@ -69,6 +70,7 @@ The exit status is 0 if the change would be taken (dry run), or was made in plac
 	addParameters(f)
 	a.prometheus.addFlags(f)
 	f.StringVarP(&a.output, "output", "o", "text", "text, json, yaml or jsonpath=TEMPLATE")
+	cli.CompleteFlag(cmd, "estimator", cli.Fixed(estimate.Names()...))
 	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml", "jsonpath="))
 	return cmd
 }

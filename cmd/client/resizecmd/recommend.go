@@ -14,6 +14,7 @@ import (
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/resize"
+	"github.com/weir-metrics/weir/resize/estimate"
 )
 
 // recommendCommand is one run of "recommend".
@@ -51,6 +52,7 @@ since --since, and pods are read from the cluster; the Prometheus must scrape we
 	r.prometheus.addFlags(f)
 	f.StringVarP(&r.output, "output", "o", "", "wide, json, yaml, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,...; a narrow table if empty")
 	f.DurationVar(&r.timeout, "timeout", 30*time.Second, "time the answer may take")
+	cli.CompleteFlag(cmd, "estimator", cli.Fixed(estimate.Names()...))
 	cli.CompleteFlag(cmd, "output", cli.Fixed("wide", "json", "yaml", "jsonpath=", cli.CustomColumns))
 	return cmd
 }
@@ -121,7 +123,7 @@ func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.R
 			return none, cli.Usage(fmt.Errorf("--%w", err))
 		}
 	}
-	if err := request.Options.Validate(); err != nil {
+	if err := request.Validate(); err != nil {
 		return none, cli.Usage(err)
 	}
 	if err := r.prometheus.check(f, &request.Options); err != nil {
@@ -158,6 +160,7 @@ func (r *recommendCommand) recommend(ctx context.Context, request resizeapi.Requ
 func addParameters(f *pflag.FlagSet) {
 	d := resize.Defaults()
 	percent := func(share float64) string { return fmt.Sprintf("%.4g%%", share*100) }
+	f.String("estimator", estimate.OwnRule, "how a request follows from the readings: "+strings.Join(estimate.Names(), ", ")+"; percentiles and headroom are of "+estimate.OwnRule)
 	f.Float64("percentile", d.CPU.Percentile, "share of CPU readings, in percent, that a request covers")
 	f.String("headroom", percent(d.CPU.Headroom), "`SHARE` that is added to the CPU used")
 	f.String("floor", resize.FormatAmount(resize.CPU, d.CPU.Floor), "`CPU` that no request is to go below")

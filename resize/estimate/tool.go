@@ -1,0 +1,70 @@
+package estimate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-metrics/weir/resize"
+)
+
+// Tool is a tool whose estimator computes the requests of package resize, with its default options. It
+// has no floor of its own: package resize has one for all.
+type Tool string
+
+// The tools.
+const (
+	ToolVPA       Tool = "vpa"
+	ToolKRR       Tool = "krr"
+	ToolAutopilot Tool = "autopilot"
+)
+
+// OwnRule is the name of the rule of package resize itself, which is no Tool.
+const OwnRule = "weir"
+
+// Names returns what ParseTool takes.
+func Names() []string {
+	return []string{OwnRule, string(ToolVPA), string(ToolKRR), string(ToolAutopilot)}
+}
+
+// ParseTool returns the tool of a name, or nil for OwnRule.
+func ParseTool(name string) (resize.Tool, error) {
+	switch {
+	case name == OwnRule:
+		return nil, nil
+	case !slices.Contains(Names(), name):
+		return nil, fmt.Errorf("%q is no estimator: there are %s", name, strings.Join(Names(), ", "))
+	}
+	return Tool(name), nil
+}
+
+// newEstimator returns an estimator of the tool without a floor.
+func (t Tool) newEstimator() Estimator {
+	switch t {
+	case ToolKRR:
+		o := KRRDefaults()
+		o.Floor = resize.Amounts{}
+		return NewKRR(o)
+	case ToolAutopilot:
+		o := AutopilotDefaults()
+		o.CPU.Floor, o.Memory.Floor = 0, 0
+		return NewAutopilot(o)
+	}
+	o := VPADefaults()
+	o.CPU.Floor, o.Memory.Floor = 0, 0
+	return NewVPA(o)
+}
+
+// Estimate implements resize.Tool for one pod, at the time of the last point.
+func (t Tool) Estimate(r resize.Resource, points []resize.UsagePoint) resize.Amount {
+	if len(points) == 0 {
+		return resize.Amount{}
+	}
+	points = slices.SortedFunc(slices.Values(points), func(a, b resize.UsagePoint) int { return a.At.Compare(b.At) })
+	e := t.newEstimator()
+	for _, p := range points {
+		e.Observe(Sample{Resource: r, UsagePoint: p})
+	}
+	requests := e.Recommend(points[len(points)-1].At)
+	return requests.Get(r)
+}
