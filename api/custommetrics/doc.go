@@ -29,7 +29,8 @@
 // An HPA is in a namespace and a node is not, so an HPA cannot refer to a node.
 //
 // Rules (package externalmetrics) define further metrics, of these and of other objects. Where a rule
-// has the name of a metric of the catalogue, for the same resource, the rule answers.
+// has the name of a metric of the catalogue, for the same resource, the rule answers. A rule over time is a
+// function of a metric's values in the memory of the last minutes; its window is that of the rule.
 //
 // # Metric selectors
 //
@@ -58,6 +59,7 @@
 //
 //   - provider.go: the protocol library's interface; request.go: what a request asks for.
 //   - rules.go: the metrics that rules define; objects.go: their objects other than pods and nodes.
+//   - overtime.go: functions of the values in a window.
 //   - reading.go: the numbers; parts.go: those of devices, volumes and interfaces.
 //   - missing.go: why a number is missing.
 package custommetrics

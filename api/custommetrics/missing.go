@@ -65,7 +65,7 @@ func (m *metricRequest) notFound(e metric.Entity) error {
 	case synced && m.kind == metric.Node && m.facts.Node(e.Node) == nil:
 		return metricsgroup.NotFound("there is no node %s", e.Node)
 	case m.kind == metric.Namespaced:
-		return metricsgroup.NotFound("no pod of namespace %s has %s", e.Namespace, m.descriptor.Prometheus)
+		return metricsgroup.NotFound("no pod of namespace %s has %s", e.Namespace, m.name())
 	}
 	outcome, known := m.explanation().Rule(e, m.descriptor.ID)
 	if !known {
@@ -73,17 +73,17 @@ func (m *metricRequest) notFound(e metric.Entity) error {
 	}
 	outcome = m.partAbsence(outcome)
 	if outcome.Reason.Layer() != metric.LayerReport || outcome.Reason == metric.NotApplicable {
-		return metricsgroup.NotFound("%v has no %s: %s", e, m.descriptor.Prometheus, outcome.ShortMessage())
+		return metricsgroup.NotFound("%v has no %s: %s", e, m.name(), outcome.ShortMessage())
 	}
 	if !m.parts.whole() {
-		return metricsgroup.NotFound("%v has no part with %s that the metric selector %s chooses", e, m.descriptor.Prometheus, m.parts.selector)
+		return metricsgroup.NotFound("%v has no part with %s that the metric selector %s chooses", e, m.name(), m.parts.selector)
 	}
-	if m.descriptor.Parts != "" {
+	if m.descriptor.Parts != "" && m.rule == nil {
 		if names := m.partsOf(e); len(names) > 0 {
-			return metricsgroup.NotFound("%v has %s of parts only: choose by a metric selector, of %s", e, m.descriptor.Prometheus, strings.Join(names, ", "))
+			return metricsgroup.NotFound("%v has %s of parts only: choose by a metric selector, of %s", e, m.name(), strings.Join(names, ", "))
 		}
 	}
-	return metricsgroup.NotFound("%v has no %s: %s", e, m.descriptor.Prometheus, outcome.ShortMessage())
+	return metricsgroup.NotFound("%v has no %s: %s", e, m.name(), outcome.ShortMessage())
 }
 
 // noneFound returns the error for a selector that matches no object with a number.
@@ -95,7 +95,7 @@ func (m *metricRequest) noneFound(namespace string, selector labels.Selector, mi
 		return m.notFound(missing[0])
 	}
 	all := m.absences(missing)
-	return metricsgroup.NotFound("none of %d %s has %s: %s; %v: %s", len(all), m.object.resource, m.descriptor.Prometheus, countReasons(all), all[0].entity, all[0].outcome.ShortMessage())
+	return metricsgroup.NotFound("none of %d %s has %s: %s; %v: %s", len(all), m.object.resource, m.name(), countReasons(all), all[0].entity, all[0].outcome.ShortMessage())
 }
 
 // warn adds at most two warnings about objects missing from an answer.
@@ -104,7 +104,7 @@ func (m *metricRequest) warn(ctx context.Context, missing []metric.Entity, total
 		return
 	}
 	all := m.absences(missing)
-	warn(ctx, fmt.Sprintf("%d of %d %s have no %s", len(all), total, m.object.resource, m.descriptor.Prometheus), all)
+	warn(ctx, fmt.Sprintf("%d of %d %s have no %s", len(all), total, m.object.resource, m.name()), all)
 }
 
 // warnOfGaps adds warnings about pods missing from a namespace's sum.

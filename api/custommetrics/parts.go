@@ -48,30 +48,31 @@ func partLabels(d *metric.Descriptor) []string {
 var listsValues = []selection.Operator{selection.Equals, selection.DoubleEquals, selection.In}
 
 // unknownLabel returns the error for a label that parts with the metric do not have.
-func unknownLabel(d *metric.Descriptor, label string, known []string) error {
+func unknownLabel(name, label string, known []string) error {
 	if len(known) == 0 {
-		return metricsgroup.BadRequest("%s has no label %s: leave the metric selector out", d.Prometheus, label)
+		return metricsgroup.BadRequest("%s has no label %s: leave the metric selector out", name, label)
 	}
-	return metricsgroup.BadRequest("%s has no label %s: a metric selector can choose by %s", d.Prometheus, label, strings.Join(known, ", "))
+	return metricsgroup.BadRequest("%s has no label %s: a metric selector can choose by %s", name, label, strings.Join(known, ", "))
 }
 
-// newPartSelector converts a selector for d of objects of kind.
-func newPartSelector(d *metric.Descriptor, kind metric.Kind, selector labels.Selector) (partSelector, error) {
+// selectParts sets the parts that a metric selector chooses.
+func (m *metricRequest) selectParts(selector labels.Selector) error {
 	if selector == nil || selector.Empty() {
-		return partSelector{}, nil
+		return nil
 	}
+	d := m.descriptor
 	var known []string
-	if kind != metric.Namespaced { // a sum has no parts
+	if m.kind != metric.Namespaced && m.rule == nil { // a sum has no parts, and a history only some
 		known = partLabels(d)
 	}
-	if kind == metric.Pod && d.Kinds.Has(metric.Container) {
+	if m.kind == metric.Pod && d.Kinds.Has(metric.Container) {
 		known = append(known, containerLabel)
 	}
 	c := partSelector{selector: selector}
 	requirements, _ := selector.Requirements()
 	for _, r := range requirements {
 		if !slices.Contains(known, r.Key()) {
-			return partSelector{}, unknownLabel(d, r.Key(), known)
+			return unknownLabel(m.name(), r.Key(), known)
 		}
 		if r.Operator() == selection.DoesNotExist {
 			continue // the object itself does not have the label
@@ -90,7 +91,8 @@ func newPartSelector(d *metric.Descriptor, kind metric.Kind, selector labels.Sel
 	}
 	var err error
 	c.labels, err = metricsgroup.LabelSelector(selector)
-	return c, err
+	m.parts = c
+	return err
 }
 
 // whole reports whether c selects the object itself.

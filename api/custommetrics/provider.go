@@ -27,6 +27,9 @@ type SampleReader interface {
 	// Each calls do for the sample of every entity of a kind, parts included, until do returns
 	// false. The sample is valid until do returns.
 	Each(kind metric.Kind, do func(*metric.Sample) bool)
+	// PastValues returns the values of a metric of an entity since a time, oldest first, as far as
+	// there is a history.
+	PastValues(e metric.Entity, id metric.ID, since time.Time) []float64
 }
 
 // Options describe what a Provider reads.

@@ -65,7 +65,11 @@ func (m *metricRequest) readEntity(e metric.Entity) (reading, bool) {
 	if !ok || m.hasEnded(s) {
 		return reading{}, false
 	}
-	return readSample(s, m.descriptor)
+	r, ok := readSample(s, m.descriptor)
+	if ok && m.rule != nil {
+		r = m.readOverTime(s, r)
+	}
+	return r, ok
 }
 
 // hasEnded reports whether the value is of a run that the API server knows to have ended since its
@@ -91,18 +95,18 @@ func (m *metricRequest) hasEnded(s *metric.Sample) bool {
 func (m *metricRequest) value(e metric.Entity, r reading) custom_metrics.MetricValue {
 	v := custom_metrics.MetricValue{
 		DescribedObject: m.reference(e),
-		Metric:          custom_metrics.MetricIdentifier{Name: m.descriptor.Prometheus, Selector: m.parts.labels},
+		Metric:          custom_metrics.MetricIdentifier{Name: m.name(), Selector: m.parts.labels},
 		Timestamp:       metav1.Time{Time: m.view.At()},
 		Value:           quantity(r.value, m.descriptor.Unit),
 	}
 	if r.at != 0 {
 		v.Timestamp.Time = time.Unix(0, r.at)
 	}
-	if d := m.descriptor; d.Type != metric.Rate {
-		v.WindowSeconds = new(int64)
-	} else if r.window > 0 {
+	if r.window > 0 {
 		seconds := max(1, int64(r.window.Round(time.Second)/time.Second))
 		v.WindowSeconds = &seconds
+	} else if m.descriptor.Type != metric.Rate {
+		v.WindowSeconds = new(int64)
 	}
 	return v
 }

@@ -56,7 +56,9 @@ type metricRequest struct {
 	kind       metric.Kind
 	object     *objectKind
 	descriptor *metric.Descriptor
-	parts      partSelector
+	// rule is the metric over time of what descriptor describes; nil for that itself.
+	rule  *metricsgroup.OverTime
+	parts partSelector
 	// allNamespaces is set if the request is not for one namespace.
 	allNamespaces bool
 }
@@ -70,22 +72,29 @@ func (p *Provider) newRequest(info provider.CustomMetricInfo, namespace string, 
 	if namespace != "" && !q.object.namespaced {
 		return nil, metricsgroup.NotFound("%s are in no namespace, so an autoscaler in one cannot refer to them: ask for %s/NAME/%s", q.object.resource, q.object.resource, info.Metric)
 	}
-	id, ok := metric.ByName(info.Metric)
-	if ok {
+	if q.rule = p.overTime(info); q.rule != nil {
+		q.descriptor = q.rule.Metric.Describe()
+	} else if id, ok := metric.ByName(info.Metric); ok {
 		q.descriptor = id.Describe()
-		ok = info.Metric == q.descriptor.Prometheus && q.object.has(q.descriptor)
 	}
-	if !ok {
+	if q.descriptor == nil || q.rule == nil && info.Metric != q.descriptor.Prometheus || !q.object.has(q.descriptor) {
 		return nil, p.unknownMetric(info)
 	}
-	var err error
-	if q.parts, err = newPartSelector(q.descriptor, q.kind, selector); err != nil {
+	if err := q.selectParts(selector); err != nil {
 		return nil, err
 	}
 	if q.view = p.options.View(); q.view == nil {
 		return nil, metricsgroup.Unavailable("weir has just started and has read no node yet")
 	}
 	return q, nil
+}
+
+// name returns the name of the metric.
+func (m *metricRequest) name() string {
+	if m.rule != nil {
+		return m.rule.Name
+	}
+	return m.descriptor.Prometheus
 }
 
 // requestFor returns a request for objects with a resource, or nil for resources that weir does not measure.

@@ -21,12 +21,14 @@ import (
 type RuleMetrics interface {
 	// ListObjectMetrics returns the metrics, in the order of the rules.
 	ListObjectMetrics() []provider.CustomMetricInfo
-	// HasObjectMetric reports whether a rule defines a metric.
+	// HasObjectMetric reports whether a rule has a query for a metric.
 	HasObjectMetric(resource schema.GroupResource, name string) bool
+	// OverTime returns the metric over time that a rule defines, or nil.
+	OverTime(resource schema.GroupResource, name string) *metricsgroup.OverTime
 	// Mistake returns what is wrong with a rule of that name, or nothing.
 	Mistake(name string) string
 	// GetObjectMetric returns the values of a metric for the objects in a namespace, or for those in no
-	// namespace. It returns nil if no rule defines the metric.
+	// namespace. It returns nil if no rule has a query for the metric.
 	GetObjectMetric(ctx context.Context, namespace string, selector labels.Selector, info provider.CustomMetricInfo) (metricsgroup.ObjectMetric, error)
 	metricsgroup.Changing
 }
@@ -49,7 +51,7 @@ func (p *Provider) unknownMetric(info provider.CustomMetricInfo) error {
 // maxNamed is the number of objects that a warning names.
 const maxNamed = 5
 
-// ruleMetric returns the metric that a rule defines, or nil if none does.
+// ruleMetric returns the metric of a rule with a query, or nil if there is none.
 func (p *Provider) ruleMetric(ctx context.Context, name types.NamespacedName, info provider.CustomMetricInfo, selector labels.Selector) (metricsgroup.ObjectMetric, error) {
 	if p.options.Rules == nil {
 		return nil, nil
@@ -132,7 +134,7 @@ func (p *Provider) objectNames(ctx context.Context, m metricsgroup.ObjectMetric,
 	return names, nil
 }
 
-// HasRule reports whether a rule defines a metric, so that its values are not in weir's memory.
+// HasRule reports whether a rule has a query for a metric, so that its values are not in weir's memory.
 func (p *Provider) HasRule(resource schema.GroupResource, name string) bool {
 	return p.options.Rules != nil && p.options.Rules.HasObjectMetric(resource, name)
 }
@@ -141,6 +143,9 @@ func (p *Provider) HasRule(resource schema.GroupResource, name string) bool {
 // rule defines the metric, if the pod has a value, or if Prometheus does not answer.
 func (p *Provider) WhyNoSeries(ctx context.Context, pod metric.PodRef, name string, selector labels.Selector) (explain.Finding, bool) {
 	info := provider.CustomMetricInfo{GroupResource: schema.GroupResource{Resource: "pods"}, Namespaced: true, Metric: name}
+	if p.overTime(info) != nil {
+		return p.whyNotMeasured(pod, info, selector)
+	}
 	m, err := p.ruleMetric(ctx, types.NamespacedName{Namespace: string(pod.Namespace), Name: string(pod.Name)}, info, selector)
 	if m == nil || err != nil {
 		return explain.Finding{}, false

@@ -43,9 +43,15 @@ func (p *Provider) ListObjectMetrics() (all []provider.CustomMetricInfo) {
 	return all
 }
 
-// HasObjectMetric reports whether a rule defines a metric of objects with this resource.
+// HasObjectMetric reports whether a rule has a query for a metric of objects with this resource.
 func (p *Provider) HasObjectMetric(resource schema.GroupResource, name string) bool {
-	return p.Rules().Custom(resource, name) != nil
+	m := p.Rules().Custom(resource, name)
+	return m != nil && m.OverTime == nil
+}
+
+// OverTime returns the rule over time of a metric of objects with this resource, or nil.
+func (p *Provider) OverTime(resource schema.GroupResource, name string) *metricsgroup.OverTime {
+	return p.Rules().OverTime(resource, name)
 }
 
 // Mistake returns what is wrong with a rule of that name, or nothing.
@@ -53,12 +59,12 @@ func (p *Provider) Mistake(name string) string { return p.Rules().Mistake(name) 
 
 // GetObjectMetric returns the values of a metric for the objects in a namespace, or for those in no
 // namespace. A namespace is in itself; without one, the values are those of all namespaces. It returns nil
-// if no rule defines the metric.
+// if no rule has a query for the metric.
 func (p *Provider) GetObjectMetric(ctx context.Context, namespace string, selector labels.Selector, info provider.CustomMetricInfo) (metricsgroup.ObjectMetric, error) {
 	s := p.state.Load()
 	m := s.rules.Custom(info.GroupResource, info.Metric)
 	switch {
-	case m == nil:
+	case m == nil || m.OverTime != nil:
 		return nil, nil
 	case m.NamespaceLabel == "" && namespace != "":
 		return nil, metricsgroup.NotFound("%s are in no namespace, so an autoscaler in one cannot refer to them: ask for %[1]s/NAME/%[2]s", info.GroupResource, m.Name)

@@ -220,6 +220,8 @@ type Options struct {
 	File string
 	// MayName are files outside the folder of File that the rules may name, such as a bearer token.
 	MayName []string
+	// Memory is what rules over time can read.
+	Memory rules.Memory
 	// URL replaces the URL in the file if it is not empty, for example with a forwarded port to try
 	// the rules from outside the cluster.
 	URL string

@@ -108,13 +108,15 @@ func (p *Provider) load() (*loadedRules, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read rules: %w", err)
 	}
-	r, mistakes := rules.Parse(p.options.File, content)
+	r, mistakes := rules.ParseFor(p.options.Memory, p.options.File, content)
 	if r == nil {
 		return nil, mistakes
 	}
 	s := &loadedRules{rules: r, source: string(content), clients: map[string]*history.Client{}}
-	if err := p.connect(s, "", &r.Prometheus); err != nil {
-		return nil, err
+	if r.Prometheus.URL != "" {
+		if err := p.connect(s, "", &r.Prometheus); err != nil {
+			return nil, err
+		}
 	}
 	for name, server := range r.Others {
 		if err := p.connect(s, name, &server); err != nil {

@@ -286,7 +286,9 @@ func (w *weirProcess) openDerivedMetrics(_ context.Context, h *feature.Host) (er
 		MaxAge: max(time.Minute, 3*h.Resolution), HistoryLength: w.plan.Memory.History,
 	}
 	if w.plan.ExternalRules != "" {
-		rules, err := externalmetrics.New(externalmetrics.Options{File: w.plan.ExternalRules, MayName: w.plan.ExternalFiles, Logger: h.Log, Registerer: h.Registry})
+		settings := externalmetrics.Options{File: w.plan.ExternalRules, MayName: w.plan.ExternalFiles, Logger: h.Log, Registerer: h.Registry}
+		settings.Memory.Length, settings.Memory.Metrics = w.plan.Memory.Remembered()
+		rules, err := externalmetrics.New(settings)
 		if err != nil {
 			return fmt.Errorf("read the rules of metrics: %w", err)
 		}

@@ -62,6 +62,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// Remembered returns how far back the history reaches, which is negative for none, and its metrics.
+func (o Options) Remembered() (time.Duration, []metric.ID) {
+	o = o.withDefaults()
+	return o.History, o.HistoryMetrics
+}
+
 // Table has the options of --sink=memory.
 var Table = options.Table[Options]{
 	options.Field("entities", "most to remember (default 1048576)", func(o *Options) *int { return &o.MaxEntities }, options.Positive),

@@ -3,6 +3,7 @@ package memory
 import (
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -263,4 +264,14 @@ func (s *Snapshot) History(e metric.Entity, id metric.ID, from, to time.Time) []
 		}
 	}
 	return nil
+}
+
+// PastValues returns the values of History since a time.
+func (s *Snapshot) PastValues(e metric.Entity, id metric.ID, since time.Time) []float64 {
+	points := s.History(e, id, since, time.Unix(0, math.MaxInt64))
+	values := make([]float64, len(points))
+	for i := range points {
+		values[i] = points[i].Value
+	}
+	return values
 }

@@ -10,6 +10,7 @@
 // # Files
 //
 //   - rules.go: the rules; parse.go, yaml.go: the file and its positions; query.go: its PromQL.
+//   - overtime.go: functions of what weir measured in a window.
 //   - object.go: the objects that a rule has values of; resultlabel.go: which labels a result has.
 //   - mistake.go: what is wrong in a file, and what to do.
 //   - narrow.go: the query of a rule for one caller.

@@ -21,10 +21,14 @@ import (
 // MaxSize is the maximum size of a file in bytes. A ConfigMap holds no more.
 const MaxSize = 1 << 20
 
-// Parse reads the content of a file. file is its name in mistakes. The error is a Mistakes with all
-// mistakes. If all of them are inside of rules, the other rules are returned, too.
-func Parse(file string, content []byte) (*Rules, error) {
-	p := &fileParser{file: file, source: strings.Split(string(content), "\n"), rules: &Rules{broken: map[string]string{}}}
+// Parse is ParseFor a weir whose memory has the default length.
+func Parse(file string, content []byte) (*Rules, error) { return ParseFor(Memory{}, file, content) }
+
+// ParseFor reads the content of a file for a weir with this memory. file is its name in mistakes. The
+// error is a Mistakes with all mistakes. If all of them are inside of rules, the other rules are
+// returned, too.
+func ParseFor(memory Memory, file string, content []byte) (*Rules, error) {
+	p := &fileParser{file: file, memory: memory, source: strings.Split(string(content), "\n"), rules: &Rules{broken: map[string]string{}}}
 	p.read(content)
 	p.rules.index()
 	if len(p.mistakes) == 0 {
@@ -40,6 +44,7 @@ func Parse(file string, content []byte) (*Rules, error) {
 // fileParser is the state of one Parse.
 type fileParser struct {
 	file     string
+	memory   Memory
 	source   []string // lines
 	mistakes Mistakes
 	rules    *Rules
@@ -80,7 +85,7 @@ func (p *fileParser) read(content []byte) {
 	root := resolveAlias(document.Content[0])
 	var metrics *yaml.Node
 	p.mapping(root, "the file", fields{
-		"prometheus":   {required: true, read: func(n *yaml.Node) { p.rules.Prometheus = p.prometheus(n, "prometheus") }},
+		"prometheus":   {required: !hasOnlyOverTime(root), read: func(n *yaml.Node) { p.rules.Prometheus = p.prometheus(n, "prometheus") }},
 		"prometheuses": {read: p.prometheuses},
 		"metrics":      {required: true, read: func(n *yaml.Node) { metrics = n }},
 	})
@@ -127,7 +132,7 @@ func (p *fileParser) prometheus(n *yaml.Node, what string) Prometheus {
 	var basic, token *yaml.Node
 	p.mapping(n, what, fields{
 		"url":             {required: true, read: func(n *yaml.Node) { p.url(n, &to.URL) }},
-		"timeout":         {read: func(n *yaml.Node) { p.timeout(n, &to.Timeout) }},
+		"timeout":         {read: func(n *yaml.Node) { p.duration(n, "timeout", "10s", maxTimeout, &to.Timeout) }},
 		"caFile":          {read: p.text(&to.CAFile, "caFile")},
 		"certFile":        {read: p.text(&to.CertFile, "certFile")},
 		"keyFile":         {read: p.text(&to.KeyFile, "keyFile")},
@@ -169,13 +174,14 @@ func (p *fileParser) url(n *yaml.Node, to *string) {
 // maxTimeout is longer than any autoscaler waits.
 const maxTimeout = time.Minute
 
-func (p *fileParser) timeout(n *yaml.Node, to *time.Duration) {
+// duration reads the duration called name, of at most longest.
+func (p *fileParser) duration(n *yaml.Node, name, example string, longest time.Duration, to *time.Duration) {
 	d, err := time.ParseDuration(n.Value)
 	switch {
 	case n.Kind != yaml.ScalarNode || err != nil:
-		p.addMistake(n, "timeout %s is not a duration: write it with a unit, such as 10s", valueText(n))
-	case d <= 0 || d > maxTimeout:
-		p.addMistake(n, "timeout %s is out of range: it must be more than 0 and at most %v", n.Value, maxTimeout)
+		p.addMistake(n, "%s %s is not a duration: write it with a unit, such as %s", name, valueText(n), example)
+	case d <= 0 || d > longest:
+		p.addMistake(n, "%s %s is out of range: it must be more than 0 and at most %s", name, n.Value, model.Duration(longest))
 	default:
 		*to = d
 	}
@@ -261,7 +267,8 @@ var metricName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,252}$`)
 func (p *fileParser) metric(n *yaml.Node) (m Rule, name *yaml.Node) {
 	m.Line = n.Line
 	namespaced := true
-	var query, label, selected, object, scope *yaml.Node
+	var object, overTime *yaml.Node
+	given := map[string]*yaml.Node{} // the keys of queries
 	p.mapping(n, "a metric", fields{
 		"name": {required: true, read: func(n *yaml.Node) {
 			name = n
@@ -270,21 +277,41 @@ func (p *fileParser) metric(n *yaml.Node) (m Rule, name *yaml.Node) {
 			}
 		}},
 		"help":       {read: p.text(&m.Help, "help")},
-		"prometheus": {read: func(n *yaml.Node) { p.server(n, &m) }},
-		"query":      {required: true, read: func(n *yaml.Node) { query = n; p.text(&m.Query, "query")(n) }},
+		"prometheus": {read: func(n *yaml.Node) { given["prometheus"] = n; p.server(n, &m) }},
+		"query":      {read: func(n *yaml.Node) { given["query"] = n; p.text(&m.Query, "query")(n) }},
+		"overTime":   {read: func(n *yaml.Node) { overTime = n }},
 		"for":        {read: func(n *yaml.Node) { object = n }},
-		"namespaced": {read: func(n *yaml.Node) { scope = n; p.boolean(&namespaced, "namespaced")(n) }},
+		"namespaced": {read: func(n *yaml.Node) { given["namespaced"] = n; p.boolean(&namespaced, "namespaced")(n) }},
 		"namespaceLabel": {read: func(n *yaml.Node) {
-			label = n
+			given["namespaceLabel"] = n
 			if p.text(&m.NamespaceLabel, "namespaceLabel")(n); m.NamespaceLabel != "" && (m.NamespaceLabel == model.MetricNameLabel || !model.UTF8Validation.IsValidLabelName(m.NamespaceLabel)) {
 				p.addMistake(n, "namespaceLabel %q is not the name of a label that holds a namespace", m.NamespaceLabel)
 			}
 		}},
-		"selectorMetrics": {read: func(n *yaml.Node) { selected = n; p.list(&m.SelectorMetrics, "selectorMetrics")(n) }},
+		"selectorMetrics": {read: func(n *yaml.Node) {
+			given["selectorMetrics"] = n
+			p.list(&m.SelectorMetrics, "selectorMetrics")(n)
+		}},
 	})
 	if object != nil {
 		m.Object = p.object(object)
-		namespaced = p.scope(m.Object, namespaced, scope)
+	}
+	if overTime != nil {
+		p.overTime(&m, overTime, given)
+		return m, name
+	}
+	p.ruleOfQuery(&m, n, given, namespaced)
+	return m, name
+}
+
+// ruleOfQuery completes a rule with a query, which is at n. given has its keys.
+func (p *fileParser) ruleOfQuery(m *Rule, n *yaml.Node, given map[string]*yaml.Node, namespaced bool) {
+	query, label := given["query"], given["namespaceLabel"]
+	if n.Kind == yaml.MappingNode && valueOf(n, "query") == nil && valueOf(n, "overTime") == nil {
+		p.addMistake(n, "a metric has no query and no overTime: add one of them")
+	}
+	if m.Object != nil {
+		namespaced = p.scope(m.Object, namespaced, given["namespaced"])
 	}
 	switch {
 	case !namespaced && label != nil:
@@ -296,7 +323,6 @@ func (p *fileParser) metric(n *yaml.Node) (m Rule, name *yaml.Node) {
 	}
 	m.completeLabel()
 	if query != nil && m.Query != "" {
-		p.query(&m, query, selected)
+		p.query(m, query, given["selectorMetrics"])
 	}
-	return m, name
 }

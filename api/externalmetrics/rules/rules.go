@@ -5,10 +5,13 @@ import (
 
 	"github.com/prometheus/prometheus/promql/parser"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/weir-metrics/weir/api/metricsgroup"
 )
 
 // Rules are the valid rules of a file. They are immutable.
 type Rules struct {
+	// Prometheus is empty if no rule has a query.
 	Prometheus Prometheus
 	// Others are the servers that rules name.
 	Others map[string]Prometheus
@@ -57,15 +60,17 @@ type Rule struct {
 	Object *Object
 	// Prometheus is the name of the server that is asked, or empty for Rules.Prometheus.
 	Prometheus string
-	// Query is the query as written in the file.
+	// Query is the query as written in the file. It is empty for a rule over time.
 	Query string
+	// OverTime is what a rule over time is a function of; nil for a rule with a query.
+	OverTime *metricsgroup.OverTime
 	// NamespaceLabel is the label that must equal the caller's namespace. It is empty for a rule
 	// that is not namespaced.
 	NamespaceLabel string
 	// SelectorMetrics are the metrics of the query to which the caller's selector applies. If it is
 	// empty, the selector applies to all.
 	SelectorMetrics []string
-	// Window is the longest range in the query, or 0 if it has none.
+	// Window is that over time, or the longest range in the query, or 0 if it has none.
 	Window time.Duration
 	// Line is the line where the rule begins.
 	Line int
@@ -132,7 +137,7 @@ func (r *Rules) KeepBroken(earlier *Rules) {
 // hasServer reports whether the server of a rule is there.
 func (r *Rules) hasServer(m *Rule) bool {
 	_, ok := r.Others[m.Prometheus]
-	return ok || m.Prometheus == ""
+	return ok || m.OverTime != nil || m.Prometheus == "" && r.Prometheus.URL != ""
 }
 
 func (r *Rules) index() {

@@ -14,12 +14,16 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	selectors "k8s.io/apimachinery/pkg/labels"
+
+	"github.com/weir-metrics/weir/metric"
 )
 
 // The transcripts contain files of rules with their mistakes, or the query for a caller's request.
 //
 //	parse
 //	FILE
+//	remember METRIC... LENGTH
+//	FILE, for a weir with such a memory
 //	ask METRIC
 //	NAMESPACE and, on the next line, optionally a selector; of the file parsed last
 func TestTranscripts(t *testing.T) {
@@ -27,9 +31,20 @@ func TestTranscripts(t *testing.T) {
 		var r *Rules
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
-			case "parse":
+			case "parse", "remember":
+				var m Memory
+				for _, arg := range d.CmdArgs {
+					if id, ok := metric.ByName(arg.Key); ok {
+						m.Metrics = append(m.Metrics, id)
+						continue
+					}
+					var err error
+					if m.Length, err = time.ParseDuration(arg.Key); err != nil {
+						d.Fatalf(t, "neither a metric nor a length: %v", err)
+					}
+				}
 				var err error
-				if r, err = Parse("rules.yaml", []byte(d.Input+"\n")); err != nil {
+				if r, err = ParseFor(m, "rules.yaml", []byte(d.Input+"\n")); err != nil {
 					return err.Error() + "\n"
 				}
 				var out strings.Builder
@@ -40,6 +55,9 @@ func TestTranscripts(t *testing.T) {
 					}
 					if m.NamespaceLabel != "" {
 						fmt.Fprintf(&out, ", by %s", m.NamespaceLabel)
+					}
+					if m.OverTime != nil {
+						fmt.Fprintf(&out, ", %v", m.OverTime)
 					}
 					if m.Window > 0 {
 						fmt.Fprintf(&out, ", over %v", m.Window)
@@ -196,6 +214,7 @@ func FuzzParse(f *testing.F) {
 		"", "a", "\"\r\r", "prometheus:\n  url: http://p:9090\nmetrics:\n- name: up\n  query: up\n",
 		"prometheus: {url: http://p}\nmetrics:\n- {name: a, query: 'sum(rate(x{a=\"b\"}[5m]))', namespaceLabel: ns}\n- {name: a, query: }\n",
 		"&a [*a, *a]\n---\nb", "metrics: &m\n- *m\n", "prometheus:\n  url: http://p\nmetrics:\n- name: x\n  query: |\n    sum(\n      x{\n  help: >\n    a\n    b\n",
+		"metrics: [{name: a, for: pod, overTime: {metric: cpu_usage_cores, function: p99.9, window: 5m}}]\n",
 	} {
 		f.Add(s)
 	}
@@ -213,13 +232,19 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if r.Prometheus.URL == "" || r.Prometheus.Timeout <= 0 {
-			t.Errorf("no mistake, and nobody to ask: %+v", r.Prometheus)
-		}
 		for i := range r.Metrics {
 			m := &r.Metrics[i]
 			if r.byID[m.id()] != m {
 				t.Errorf("%q is not found by its name", m.ID())
+			}
+			if m.OverTime != nil {
+				if m.OverTime.Window <= 0 || m.OverTime.Of([]float64{1}) != 1 || m.Query != "" {
+					t.Errorf("%q is over time, and cannot be: %+v", m.ID(), m.OverTime)
+				}
+				continue
+			}
+			if s := r.Server(m); s.URL == "" || s.Timeout <= 0 {
+				t.Errorf("no mistake in %q, and nobody to ask: %+v", m.ID(), s)
 			}
 			narrowed(t, m, "shop", selectors.Everything())
 		}

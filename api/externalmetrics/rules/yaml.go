@@ -63,6 +63,26 @@ func (p *fileParser) mapping(n *yaml.Node, what string, known fields) {
 	}
 }
 
+// hasOnlyOverTime reports whether the file at root has metrics, and all of them are over time, so that
+// it needs no Prometheus.
+func hasOnlyOverTime(root *yaml.Node) bool {
+	metrics := valueOf(root, "metrics")
+	if metrics == nil || metrics.Kind != yaml.SequenceNode || len(metrics.Content) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(metrics.Content, func(n *yaml.Node) bool { return valueOf(resolveAlias(n), "overTime") == nil })
+}
+
+// valueOf returns the value of a key of a mapping, or nil.
+func valueOf(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return resolveAlias(n.Content[i+1])
+		}
+	}
+	return nil
+}
+
 // text returns a function that reads a string into to.
 func (p *fileParser) text(to *string, name string) func(*yaml.Node) {
 	return func(n *yaml.Node) {

@@ -22,7 +22,9 @@ import (
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
 	"github.com/weir-metrics/weir/api/metricsgroup"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/flags/stageflag"
 	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/sinks/memory"
 )
 
 // NewCommand returns "check". Each subcommand checks one kind of file.
@@ -35,12 +37,13 @@ func newCheckRules() *cobra.Command {
 		try            bool
 		namespace, url string
 		files          []string
+		sink           = stageflag.StageList{What: "sink", Known: []string{"memory"}}
 	)
 	cmd := &cobra.Command{
 		Use:   "rules FILE",
 		Short: "Check the rules of custom and external metrics",
 		Long: `Check the rules of custom and external metrics, and show the query that each becomes
-for a namespace. Every mistake is a line FILE:LINE:COLUMN: what is wrong and what to do;
+for a namespace, or what it is over time. Every mistake is a line FILE:LINE:COLUMN: what is wrong and what to do;
 the exit status is then 1. docs/external-metrics.md describes the file.
 
 With --try each query is sent. Its values are shown, and then for each rule how many
@@ -62,7 +65,11 @@ forward a port first:
 			if err != nil {
 				return fmt.Errorf("read rules: %w", err)
 			}
-			r, err := rules.Parse(args[0], content)
+			remembered, err := memoryOf(sink.Stages)
+			if err != nil {
+				return cli.Usage(fmt.Errorf("--sink: %w", err))
+			}
+			r, err := rules.ParseFor(remembered, args[0], content)
 			var mistakes rules.Mistakes
 			switch {
 			case errors.As(err, &mistakes):
@@ -75,14 +82,27 @@ forward a port first:
 			}
 			line := cli.StartProgress(cmd.ErrOrStderr())
 			defer line.Stop()
-			return tryRules(cmd.Context(), cmd.OutOrStdout(), line, externalmetrics.Options{File: args[0], MayName: files, URL: url}, namespace)
+			return tryRules(cmd.Context(), cmd.OutOrStdout(), line, externalmetrics.Options{File: args[0], MayName: files, URL: url, Memory: remembered}, namespace)
 		},
 	}
 	cmd.Flags().BoolVar(&try, "try", false, "send each query and show its result")
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "`NAMESPACE` on whose behalf to ask")
 	cmd.Flags().StringVar(&url, "url", "", "`URL` of the Prometheus that --try asks; the file's if empty")
 	cmd.Flags().StringSliceVar(&files, "external-rules-file", nil, "`FILE` outside the folder of the rules that they may name with --try; repeatable")
+	cmd.Flags().Var(&sink, "sink", "the server's --sink=memory, if it is given there, for rules over time")
 	return cmd
+}
+
+// memoryOf returns what a server with these sinks remembers.
+func memoryOf(sinks []stageflag.Stage) (m rules.Memory, err error) {
+	var o memory.Options
+	for _, s := range sinks {
+		if o, err = memory.ParseOptions(s.Config, s.Options); err != nil {
+			return m, err
+		}
+	}
+	m.Length, m.Metrics = o.Remembered()
+	return m, nil
 }
 
 // printMistakes prints the mistakes of a file, one on each line. A misspelt name gets the most
@@ -105,6 +125,10 @@ func showRules(out io.Writer, r *rules.Rules, namespace string) error {
 	rows := [][]string{{"METRIC", "NAMESPACE BY", "OVER", "QUERY IN NAMESPACE " + namespace}}
 	for i := range r.Metrics {
 		m := &r.Metrics[i]
+		if m.OverTime != nil {
+			rows = append(rows, []string{m.ID(), "-", model.Duration(m.Window).String(), "(" + m.OverTime.String() + ", of weir's memory)"})
+			continue
+		}
 		query, err := m.QueryFor(namespace, labels.Everything())
 		if err != nil {
 			return fmt.Errorf("narrow the query of %s: %w", m.Name, err)
@@ -137,6 +161,10 @@ func tryRules(ctx context.Context, out io.Writer, line *cli.Progress, o external
 	all := p.Rules().Metrics
 	for i := range all {
 		m := &all[i]
+		if m.OverTime != nil {
+			values = append(values, []string{m.ID(), "-", "a running weir answers it from its memory"})
+			continue
+		}
 		line.Set(fmt.Sprintf("asking Prometheus, %d of %d: %s", i+1, len(all), m.ID()), 0, 0)
 		began := time.Now()
 		r, err := tryRule(ctx, p, m, namespace)
