@@ -109,6 +109,7 @@ type Pod struct {
 	Labels      map[string]string
 	Owner       *Owner    // the controller, shared by its pods; nil if there is none
 	Stop        *PodStop  // why it is stopped, by its status; nil for most pods
+	Resize      *Resize   // what a resize in place has not applied; nil for most pods
 	Started     time.Time // status.startTime; zero if not started
 	Deleted     time.Time // metadata.deletionTimestamp; zero if not
 	ReadySince  time.Time // the Ready condition's last transition; zero if there is none

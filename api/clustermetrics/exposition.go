@@ -70,6 +70,7 @@ func (e *exposition) write(v MetricsReader, f filters) {
 		e.facts(e.known, kubernetesFacts, f)
 	} else {
 		e.facts(e.known, podInfo, f)
+		e.facts(e.known, resizes(e.known), f)
 		e.verdicts(v, f)
 	}
 	e.gauge("weir_exposition_series", "Series in this exposition.", e.series)

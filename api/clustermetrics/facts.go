@@ -7,7 +7,7 @@ import (
 )
 
 // factFamily is a family of gauges that describes what the API server knows. Its names and labels are
-// those of kube-state-metrics, except weir_pod_info.
+// those of kube-state-metrics, except those that begin with weir_.
 type factFamily struct {
 	name, help string
 	kind       metric.Kind // of the entities it is about
@@ -29,11 +29,15 @@ var podInfo = []factFamily{{
 func eachPod(do func(*cluster.Pod, *metric.Entity, factWriter)) func(*cluster.Facts, factWriter) {
 	return func(f *cluster.Facts, write factWriter) {
 		f.EachPod(func(p *cluster.Pod) bool {
-			e := metric.Entity{Kind: metric.Pod, Node: p.Node, Namespace: p.Namespace, Pod: p.Name}
+			e := podEntity(p)
 			do(p, &e, write)
 			return true
 		})
 	}
+}
+
+func podEntity(p *cluster.Pod) metric.Entity {
+	return metric.Entity{Kind: metric.Pod, Node: p.Node, Namespace: p.Namespace, Pod: p.Name}
 }
 
 // facts writes families about what the API server knows. They count towards the limit.

@@ -132,6 +132,10 @@ func (p *page) pod() error {
 	t := p.explained(&e, entity, sample, nil)
 	t.Links = p.eventsLink(eventlog.Object{Kind: "Pod", Namespace: string(ref.Namespace), Name: string(ref.Name)})
 	t.Deaths = p.deaths(death.Query{Namespace: ref.Namespace, Pod: ref.Name})
+	if known := p.Facts.Pod(ref); known != nil && known.Resize != nil {
+		t.Facts.add("Resize", known.Resize.Describe(true))
+		t.Facts.add("The node on the resize", known.Resize.Message)
+	}
 	t.Tables = append(t.Tables, p.containerTable(&e, containers))
 	if sample != nil && (sample.Instance.Path != "" || sample.Instance.ID != "") {
 		t.addInstance("pod", sample)
@@ -324,6 +328,11 @@ func (p *page) containerTable(e *explain.Explanation, served []*metric.Sample) t
 				r.Note += ", " + humanize.Count(int(k.Restarts), "restart")
 			}
 			r.Note = printable(r.Note)
+		}
+		if known := p.Facts.Pod(ref); known != nil {
+			if resize := known.Resize.Of(c.Container); resize != nil {
+				r.Note += ", resize " + printable(resize.Describe(false))
+			}
 		}
 		if f := worst(c); f != nil {
 			r.State, r.Why = stateOf(f), findingText(f)

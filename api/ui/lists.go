@@ -155,6 +155,9 @@ func (p *page) podTable(pods []listItem, most int, whole query, node bool) table
 		if node && it.entity.Node != "" {
 			r.Note = "on\u00a0" + printable(string(it.entity.Node))
 		}
+		if it.pod != nil && it.pod.Resize != nil {
+			r.Note = strings.TrimPrefix(r.Note+", resize "+printable(it.pod.Resize.Describe(true)), ", ")
+		}
 		r.State, r.Why = p.podState(it)
 		return r
 	})

@@ -485,3 +485,31 @@ func TestPagesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestResize shows what a resize has not applied in the list of pods, and on the page of the pod with its
+// containers.
+func TestResize(t *testing.T) {
+	w := samplecluster.New(t)
+	n1 := w.Node("n1", 4, 16).Itself(1, 4)
+	n1.Container("shop", "web-1", "app", 0.3, 180)
+	n1.Container("shop", "web-1", "proxy", 0.1, 20)
+	pod := samplecluster.PodFacts("n1", "shop", "web-1", "app", "proxy")
+	pod.Resize = &cluster.Resize{State: "Deferred", Message: "Node didn't have enough resource: cpu", Applied: []cluster.Applied{{Container: "app", ID: metric.CPURequest, Spec: 2e9, Value: 1e9}}}
+	w.Knows(cluster.FactsChange{Nodes: []*cluster.Node{n1.Facts(true)}, Pods: []*cluster.Pod{pod}})
+	h := page(w.Run())
+	for query, want := range map[string][]string{
+		"?pods":           {"resize Deferred: app has CPU request 1000m, not 2000m"},
+		"?pod=shop/web-1": {"Deferred: app has CPU request 1000m, not 2000m", "Node didn't have enough resource: cpu", "running, resize Deferred: CPU request 1000m, not 2000m"},
+	} {
+		_, _, body := get(t, h, query)
+		got, err := text(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%q: the page does not have %q:\n%s", query, want, got)
+			}
+		}
+	}
+}

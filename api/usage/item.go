@@ -51,6 +51,7 @@ func fillItem(it *Item, r Resource, rows []listRow, facts *cluster.Facts, c *met
 		if partial, ok := p.Partial(); ok && e.Kind == metric.Pod {
 			it.Partial = &Partial{Running: partial.Running, Containers: partial.Of, Stopped: partial.Stopped.Name, Message: partial.String()}
 		}
+		it.Resize = resizeOf(p, e)
 	}
 
 	for g := range metric.Group(metric.NumGroups) {
@@ -254,6 +255,26 @@ func restartCount(p *cluster.Pod, e metric.Entity) *int32 {
 		}
 	}
 	return &n
+}
+
+// resizeOf returns what a resize of a container or of the whole pod p has not applied, or nil.
+func resizeOf(p *cluster.Pod, e metric.Entity) *Resize {
+	r := p.Resize
+	if e.Kind == metric.Container {
+		r = r.Of(e.Name)
+	}
+	if r == nil {
+		return nil
+	}
+	out := &Resize{State: r.StateOrPending(), Message: r.Describe(e.Kind == metric.Pod), NodeMessage: r.Message}
+	for _, a := range r.Applied {
+		item := Applied{Container: a.Container, Metric: a.ID.String(), Spec: a.Spec}
+		if a.Value >= 0 {
+			item.Applied = &a.Value
+		}
+		out.Applied = append(out.Applied, item)
+	}
+	return out
 }
 
 func timeAt(nanoseconds int64) time.Time {

@@ -81,6 +81,8 @@ type Item struct {
 	// Partial is set if a container of the pod should run and does not, as after a crash. The numbers are
 	// those of the other containers.
 	Partial *Partial `json:"partial,omitempty"`
+	// Resize is set if a resize of the pod or container in place is not applied.
+	Resize *Resize `json:"resize,omitempty"`
 	// AtRisk is why the numbers of a node, or of a pod on it, may soon be missing or wrong, in the words of
 	// explain.Risk.
 	AtRisk string `json:"atRisk,omitempty"`
@@ -108,6 +110,29 @@ type Partial struct {
 	// Message is the same as text, with what the API server reports: "1 of 2 containers: app does not
 	// run, CrashLoopBackOff, last run OOMKilled, exit code 137".
 	Message string `json:"message"`
+}
+
+// Resize is what a resize in place has not applied.
+type Resize struct {
+	// State is Deferred, Infeasible, InProgress or Error, by the pod's conditions; Pending before the node has
+	// seen the resize.
+	State string `json:"state"`
+	// Applied are the requests and limits in force that differ from those of the specification.
+	Applied []Applied `json:"applied,omitempty"`
+	// Message is the same as text: "Deferred: app has CPU request 100m, not 200m".
+	Message string `json:"message"`
+	// NodeMessage is what the node says about it.
+	NodeMessage string `json:"nodeMessage,omitempty"`
+}
+
+// Applied is a request or limit in force that differs from that of the specification.
+type Applied struct {
+	Container string `json:"container,omitempty"` // empty for the pod itself
+	// Metric is the request or limit, by its name in the catalogue and in its units.
+	Metric string  `json:"metric"`
+	Spec   float64 `json:"spec"`
+	// Applied is the value in force, absent for none.
+	Applied *float64 `json:"applied,omitempty"`
 }
 
 // CPUUsage is the CPU time used in each second of the window that ends at Time.

@@ -110,6 +110,7 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *cluster.Pod {
 		c := &p.Spec.EphemeralContainers[i]
 		f.Containers = append(f.Containers, containerFacts(c.Name, c.Image, cluster.Ephemeral, &c.Resources, p.Status.EphemeralContainerStatuses, shared))
 	}
+	f.Resize = resizeOf(p, f, shared)
 	shared.gather(f)
 	return f
 }

@@ -46,7 +46,7 @@ func columns(r usage.Resource) []column {
 		return []column{
 			name("NAMESPACE", func(it *usage.Item) string { return string(it.Namespace) }),
 			name("NAME", func(it *usage.Item) string { return string(it.Pod) }),
-			cpu(), memory(), running(),
+			cpu(), memory(), running(), resized(),
 			cpuRequest(), cpuLimit(), memoryRequest(), memoryLimit(), restarts(), oom(),
 			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
 			wide(sized("RSS", metric.MemoryRSS)), storage(), wide(node()), window(), atRisk(), reason(),
@@ -65,7 +65,7 @@ func columns(r usage.Resource) []column {
 			name("NAMESPACE", func(it *usage.Item) string { return string(it.Namespace) }),
 			name("POD", func(it *usage.Item) string { return string(it.Pod) }),
 			name("NAME", func(it *usage.Item) string { return it.Container }),
-			cpu(), memory(),
+			cpu(), memory(), resized(),
 			cpuRequest(), cpuLimit(), memoryRequest(), memoryLimit(), restarts(), oom(),
 			wide(sized("RSS", metric.MemoryRSS)), storage(), wide(node()), window(), reason(),
 		}
@@ -167,6 +167,16 @@ func running() column {
 			return ""
 		}
 		return fmt.Sprintf("%d of %d", it.Partial.Running, it.Partial.Containers)
+	}}
+}
+
+// resized is the column of requests and limits that a resize in place has not applied, if some are.
+func resized() column {
+	return column{title: "RESIZE", rare: true, blank: true, tint: alwaysAmber, text: func(it *usage.Item) string {
+		if it.Resize == nil {
+			return ""
+		}
+		return humanize.Printable(it.Resize.Message)
 	}}
 }
 

@@ -278,3 +278,27 @@ func TestWidth(t *testing.T) {
 		}
 	}
 }
+
+// TestResize shows the requests and limits that a resize has not applied, in a column that is else not there.
+func TestResize(t *testing.T) {
+	lister := newTestCluster()
+	lister.lists[usage.Pods][1].Resize = &usage.Resize{State: "Deferred", Message: "Deferred: app has CPU request 100m, not 200m"}
+	lister.lists[usage.Containers][0].Resize = &usage.Resize{State: "Deferred", Message: "Deferred: CPU request 100m, not 200m"}
+	for args, want := range map[string]string{
+		"pods -n shop": `NAME    CPU(cores)   MEMORY(bytes)   RESIZE
+web-1   250m         180Mi           Deferred: app has CPU request 100m, not 200m
+web-2   90m          300Mi
+`,
+		"containers -n shop": `POD     NAME   CPU(cores)   MEMORY(bytes)   RESIZE
+web-1   app    250m         180Mi           Deferred: CPU request 100m, not 200m
+`,
+		"pods -n bank": `NAME    CPU(cores)   MEMORY(bytes)
+vault   -            5Mi
+1 of 1 lacks a number: -o wide shows why.
+`,
+	} {
+		if diff := cmp.Diff(want, run(t.Context(), lister, strings.Fields("top "+args)...)); diff != "" {
+			t.Errorf("weir top %s (-want +got):\n%s", args, diff)
+		}
+	}
+}
