@@ -190,7 +190,7 @@ func (r *Receiver) Text(at time.Time) string {
 type Adapter Receiver
 
 // AdapterAdvice describes what to do about an Adapter.
-const AdapterAdvice = "Look at its pods, and at url, caFile and bearerTokenFile of its entry in the file of --adapters (docs/adapters.md). HPAs of its metrics keep their replicas until it answers."
+const AdapterAdvice = "Look at its pods, and at url or scaler, caFile and bearerTokenFile of its entry in the file of --adapters (docs/adapters.md). HPAs of its metrics keep their replicas until it answers."
 
 // Text describes the adapter at a time: "adapter keda did not answer within 5s (since 11:52:48 UTC, 12s
 // ago)".

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/common/config"
+	"google.golang.org/grpc"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,7 +39,8 @@ type client struct {
 
 	mu struct {
 		sync.Mutex
-		http *http.Client // nil until caFile can be read
+		http   *http.Client     // nil until caFile can be read
+		scaler *grpc.ClientConn // likewise, for an external scaler
 	}
 }
 
@@ -54,7 +56,7 @@ func (c *client) httpClient() (*http.Client, error) {
 	if c.mu.http != nil {
 		return c.mu.http, nil
 	}
-	o := config.HTTPClientConfig{TLSConfig: config.TLSConfig{CAFile: c.CAFile}, EnableHTTP2: true} // redirects are not followed
+	o := config.HTTPClientConfig{TLSConfig: config.TLSConfig{CAFile: c.CAFile, CertFile: c.CertFile, KeyFile: c.KeyFile}, EnableHTTP2: true} // redirects are not followed
 	if c.BearerTokenFile != "" {
 		o.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: c.BearerTokenFile}
 	}
@@ -66,12 +68,16 @@ func (c *client) httpClient() (*http.Client, error) {
 	return h, nil
 }
 
-// close closes idle connections.
+// close closes connections that are not in use. A later request opens new ones.
 func (c *client) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.http != nil {
 		c.mu.http.CloseIdleConnections()
+	}
+	if c.mu.scaler != nil {
+		_ = c.mu.scaler.Close() // it fails only if it is closed already
+		c.mu.scaler = nil
 	}
 }
 
@@ -90,8 +96,8 @@ func (c *client) get(ctx context.Context, group schema.GroupVersion, query url.V
 	return object, nil
 }
 
-// fetch returns the body of a successful answer.
-func (c *client) fetch(ctx context.Context, query url.Values, path ...string) (body []byte, err error) {
+// bounded calls ask within the bounds of the adapter, and counts its result.
+func (c *client) bounded(ctx context.Context, ask func(context.Context) error) (err error) {
 	began, result := time.Now(), "ok"
 	defer func() {
 		if err != nil {
@@ -106,8 +112,22 @@ func (c *client) fetch(ctx context.Context, query url.Values, path ...string) (b
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
 	case <-ctx.Done():
-		return nil, metricsgroup.Unavailable("adapter %s is slow: %d other requests to it did not end within %v", c.Name, maxRequests, c.Timeout)
+		return metricsgroup.Unavailable("adapter %s is slow: %d other requests to it did not end within %v", c.Name, maxRequests, c.Timeout)
 	}
+	return ask(ctx)
+}
+
+// fetch returns the body of a successful answer.
+func (c *client) fetch(ctx context.Context, query url.Values, path ...string) (body []byte, err error) {
+	err = c.bounded(ctx, func(ctx context.Context) error {
+		body, err = c.fetchNow(ctx, query, path)
+		return err
+	})
+	return body, err
+}
+
+// fetchNow is fetch without bounds of time and number.
+func (c *client) fetchNow(ctx context.Context, query url.Values, path []string) (body []byte, err error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
 		return nil, fmt.Errorf("adapter %s: %w", c.Name, err)

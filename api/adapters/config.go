@@ -2,6 +2,7 @@ package adapters
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -26,8 +27,18 @@ type Adapter struct {
 	Name string `yaml:"name"`
 	// URL is the adapter's address, https://HOST:PORT. In a cluster that is its Service.
 	URL string `yaml:"url"`
-	// CAFile has the certificates to trust. If it is empty, the system's are trusted.
+	// Scaler is the address of an external scaler of KEDA's protocol, HOST:PORT. It takes the place of URL.
+	Scaler string `yaml:"scaler"`
+	// ScaledObject and Metadata are what the scaler is told of who asks: the name of a ScaledObject, by
+	// default that of the entry, and the metadata of its trigger.
+	ScaledObject string            `yaml:"scaledObject"`
+	Metadata     map[string]string `yaml:"metadata"`
+	// CAFile has the certificates to trust. If it is empty, the system's are trusted, and a scaler is asked
+	// without TLS.
 	CAFile string `yaml:"caFile"`
+	// CertFile and KeyFile are weir's certificate for the adapter; empty for none.
+	CertFile string `yaml:"certFile"`
+	KeyFile  string `yaml:"keyFile"`
 	// BearerTokenFile has the token that the adapter is shown. It is read for each request.
 	BearerTokenFile string `yaml:"bearerTokenFile"`
 	// Timeout bounds one request. Default DefaultTimeout.
@@ -71,7 +82,7 @@ func ReadFile(file string, mayName []string) ([]Adapter, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	for i := range all {
-		for _, named := range []*string{&all[i].CAFile, &all[i].BearerTokenFile} {
+		for _, named := range []*string{&all[i].CAFile, &all[i].CertFile, &all[i].KeyFile, &all[i].BearerTokenFile} {
 			if err := resolveFile(named, filepath.Dir(file), mayName); err != nil {
 				return nil, fmt.Errorf("%s: adapter %s: %w", file, all[i].Name, err)
 			}
@@ -120,11 +131,11 @@ func (a *Adapter) validate() error {
 	if a.Timeout == 0 {
 		a.Timeout = DefaultTimeout
 	}
-	u, err := url.Parse(a.URL)
-	wrong := ""
+	wrong := a.checkAddress()
 	switch {
-	case err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		wrong = fmt.Sprintf("url %q is not the address of an adapter: write https://HOST:PORT", humanize.URL(a.URL))
+	case wrong != "":
+	case (a.CertFile == "") != (a.KeyFile == ""):
+		wrong = "it has one of certFile and keyFile: a client certificate needs both"
 	case a.Timeout < 0 || a.Timeout > maxTimeout:
 		wrong = fmt.Sprintf("timeout %v is out of range: it must be more than 0 and at most %v", a.Timeout, maxTimeout)
 	case len(a.Custom) == 0 && len(a.External) == 0:
@@ -141,6 +152,23 @@ func (a *Adapter) validate() error {
 		return fmt.Errorf("adapter %s: %s", a.Name, wrong)
 	}
 	return nil
+}
+
+// checkAddress returns what is wrong with the address of an entry and with what depends on it; empty for
+// nothing.
+func (a *Adapter) checkAddress() string {
+	if a.Scaler != "" {
+		a.ScaledObject = cmp.Or(a.ScaledObject, a.Name)
+		return a.checkScaler()
+	}
+	u, err := url.Parse(a.URL)
+	switch {
+	case err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return fmt.Sprintf("url %q is not the address of an adapter: write https://HOST:PORT", humanize.URL(a.URL))
+	case a.ScaledObject != "" || len(a.Metadata) > 0:
+		return "scaledObject and metadata are for external scalers: write scaler: HOST:PORT, or leave them out"
+	}
+	return ""
 }
 
 // resolveFile resolves a named file in the folder of the file of adapters. It returns an error if the

@@ -119,6 +119,11 @@ func (a *adapter) readList(ctx context.Context, log *zap.Logger) bool {
 // lists asks the adapter for both of its lists.
 func (a *adapter) lists(ctx context.Context) (*metricList, error) {
 	l := &metricList{}
+	if a.Scaler != "" {
+		var err error
+		l.external, err = a.scalerMetrics(ctx)
+		return l, err
+	}
 	if len(a.External) > 0 {
 		resources, err := a.resources(ctx, externalv1beta1.SchemeGroupVersion)
 		if err != nil {

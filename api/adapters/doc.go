@@ -11,8 +11,12 @@
 // weir has authorized the caller before it asks. The adapter sees the account whose token its entry
 // names, never the caller's.
 //
+// An external scaler of KEDA's protocol can take the place of an adapter: it is asked by gRPC for external
+// metrics (scaler.go). Its values have no labels, and IsActive is not asked.
+//
 //   - config.go: the file
 //   - client.go: one adapter: requests, bounds, errors
+//   - scaler.go: one external scaler; externalscaler has its protocol
 //   - discovery.go: which metrics each adapter has
 //   - router.go: which adapter answers a request
 package adapters

@@ -148,6 +148,9 @@ func (r *Router) GetExternalMetric(ctx context.Context, namespace string, select
 		}
 		return r.options.External.GetExternalMetric(ctx, namespace, selector, info)
 	}
+	if a.Scaler != "" {
+		return a.scalerValues(ctx, namespace, info.Metric, selector)
+	}
 	object, err := a.get(ctx, externalv1beta1.SchemeGroupVersion, selectorQuery("labelSelector", selector), "namespaces", namespace, info.Metric)
 	if err != nil {
 		return nil, err
