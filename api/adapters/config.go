@@ -33,6 +33,9 @@ type Adapter struct {
 	// default that of the entry, and the metadata of its trigger.
 	ScaledObject string            `yaml:"scaledObject"`
 	Metadata     map[string]string `yaml:"metadata"`
+	// IsActive reports whether the scaler's IsActive changes its values: they are 0 while it is not active, and
+	// more than 0 while it is.
+	IsActive bool `yaml:"isActive"`
 	// CAFile has the certificates to trust. If it is empty, the system's are trusted, and a scaler is asked
 	// without TLS.
 	CAFile string `yaml:"caFile"`
@@ -165,8 +168,8 @@ func (a *Adapter) checkAddress() string {
 	switch {
 	case err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return fmt.Sprintf("url %q is not the address of an adapter: write https://HOST:PORT", humanize.URL(a.URL))
-	case a.ScaledObject != "" || len(a.Metadata) > 0:
-		return "scaledObject and metadata are for external scalers: write scaler: HOST:PORT, or leave them out"
+	case a.ScaledObject != "" || len(a.Metadata) > 0 || a.IsActive:
+		return "scaledObject, metadata and isActive are for external scalers: write scaler: HOST:PORT, or leave them out"
 	}
 	return ""
 }

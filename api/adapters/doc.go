@@ -12,7 +12,7 @@
 // names, never the caller's.
 //
 // An external scaler of KEDA's protocol can take the place of an adapter: it is asked by gRPC for external
-// metrics (scaler.go). Its values have no labels, and IsActive is not asked.
+// metrics (scaler.go). Its values have no labels.
 //
 //   - config.go: the file
 //   - client.go: one adapter: requests, bounds, errors

@@ -110,10 +110,33 @@ func (c *client) scalerValues(ctx context.Context, namespace, metric string, sel
 		if err != nil {
 			return c.scalerFailure("GetMetrics", err)
 		}
-		list, err = c.valuesIn(answer, metric)
-		return err
+		if list, err = c.valuesIn(answer, metric); err != nil || !c.IsActive {
+			return err
+		}
+		active, err := scaler.IsActive(ctx, c.scaledObject(namespace))
+		if err != nil {
+			return c.scalerFailure("IsActive", err)
+		}
+		activate(list, active.GetResult())
+		return nil
 	})
 	return list, err
+}
+
+// activate makes the sum of values 0 if the scaler is not active, and more than 0 if it is. An autoscaler
+// that may scale to zero then does so when the scaler says it: a value of one thousandth is one replica.
+func activate(list *external_metrics.ExternalMetricValueList, active bool) {
+	var sum resource.Quantity
+	for i := range list.Items {
+		if !active {
+			list.Items[i].Value = *resource.NewMilliQuantity(0, resource.DecimalSI)
+		}
+		sum.Add(list.Items[i].Value)
+	}
+	if active && sum.Sign() <= 0 {
+		list.Items = list.Items[:1]
+		list.Items[0].Value = *resource.NewMilliQuantity(1, resource.DecimalSI)
+	}
 }
 
 // valuesIn converts the values of a metric in an answer.

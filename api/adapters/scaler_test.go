@@ -26,12 +26,16 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
 	"github.com/weir-metrics/weir/api/adapters"
 	"github.com/weir-metrics/weir/api/adapters/externalscaler"
+	"github.com/weir-metrics/weir/autoscaler"
 )
 
 // testScaler is an external scaler. It keeps the last request.
@@ -40,6 +44,7 @@ type testScaler struct {
 	specs []string
 	// answers has the values of each metric; one that is not there hangs until the caller gives up.
 	answers map[string][]*externalscaler.MetricValue
+	active  bool
 	err     error
 
 	mu   sync.Mutex
@@ -67,6 +72,10 @@ func (s *testScaler) GetMetrics(ctx context.Context, r *externalscaler.GetMetric
 		return nil, ctx.Err()
 	}
 	return &externalscaler.GetMetricsResponse{MetricValues: values}, nil
+}
+
+func (s *testScaler) IsActive(context.Context, *externalscaler.ScaledObjectRef) (*externalscaler.IsActiveResponse, error) {
+	return &externalscaler.IsActiveResponse{Result: s.active}, nil
 }
 
 // number returns a value as a scaler sends it today, and whole as an old one did.
@@ -185,6 +194,59 @@ func TestScaler(t *testing.T) {
 	if got, want := ask(r, "shop", "queue", chosen), "Bad Gateway: adapter mail: GetMetrics failed with Internal: the queue is "; !strings.HasPrefix(got, want) || len(got) > 700 || strings.Contains(got, "\x1b") {
 		t.Errorf("of a scaler that fails\n got %s\nwant %s… of at most 700 printable bytes", got, want)
 	}
+}
+
+// TestIsActive wakes a target from zero, and lets it sleep, as the scaler says.
+func TestIsActive(t *testing.T) {
+	for _, test := range []struct {
+		counts, active bool
+		value          float64
+		want           string
+		replicas       int32 // from zero, at 5 a replica
+	}{
+		{true, true, 0, "queue=1m", 1}, {true, true, 12, "queue=12", 3}, {true, true, -1, "queue=1m", 1}, {true, false, 12, "queue=0", 0}, {true, false, 0, "queue=0", 0},
+		{false, true, 0, "queue=0", 0}, {false, false, 12, "queue=12", 3},
+	} {
+		address, _ := serveScaler(t, "127.0.0.1:0", &testScaler{active: test.active, answers: map[string][]*externalscaler.MetricValue{"queue": {number("queue", test.value)}}})
+		entry := ofScaler(address)
+		entry.IsActive = test.counts
+		r := adapters.New(adapters.Options{Adapters: []adapters.Adapter{entry}, Custom: values{}})
+		got := ask(r, "shop", "queue", nil)
+		if got != test.want {
+			t.Errorf("value %v, active %v, which counts %v: got %s, want %s", test.value, test.active, test.counts, got, test.want)
+		}
+		if n := fromZero(t, r); n != test.replicas {
+			t.Errorf("value %v, active %v, which counts %v: got %d replicas from zero, want %d", test.value, test.active, test.counts, n, test.replicas)
+		}
+		r.Close()
+	}
+}
+
+// fromZero returns how many replicas weir's autoscaler gives a target that it had scaled to zero.
+func fromZero(t *testing.T, r *adapters.Router) int32 {
+	t.Helper()
+	none, five, settings := int32(0), resource.MustParse("5"), autoscaler.DefaultSettings()
+	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{
+		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "mailer"}, MinReplicas: &none, MaxReplicas: 10,
+		Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{
+			Metric: autoscalingv2.MetricIdentifier{Name: "queue"}, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &five},
+		}}},
+	}
+	decision := autoscaler.Decide(&autoscaler.Input{
+		Now: noon.Time, Spec: spec, Scale: autoscaler.Scale{Selector: "app=mailer"}, Settings: &settings,
+		Status: &autoscalingv2.HorizontalPodAutoscalerStatus{Conditions: []autoscalingv2.HorizontalPodAutoscalerCondition{{Type: autoscalingv2.ScaledToZero, Status: corev1.ConditionTrue}}},
+		ReadMetric: func(int) autoscaler.Reading {
+			list, err := r.GetExternalMetric(t.Context(), "shop", nil, provider.ExternalMetricInfo{Metric: "queue"})
+			if err != nil {
+				return autoscaler.Reading{Err: err}
+			}
+			return autoscaler.Reading{Values: []int64{list.Items[0].Value.MilliValue()}, At: noon.Time}
+		},
+	})
+	if decision.Err != nil {
+		t.Fatal(decision.Err)
+	}
+	return decision.Desired
 }
 
 // TestScalerThatHangs asks one scaler that never answers and one that does, at the same time.
@@ -328,7 +390,7 @@ func TestFileWithScaler(t *testing.T) {
 		{"scaler: 'a:1', caFile: ca.crt, certFile: tls.crt", "adapter mail: it has one of certFile and keyFile: a client certificate needs both"},
 		{"scaler: 'a:1', certFile: tls.crt, keyFile: tls.key", "adapter mail: certFile is for TLS, which caFile turns on: name the certificates to trust there"},
 		{"scaler: 'a:1', caFile: ca.crt, certFile: /run/tls.crt, keyFile: tls.key", "adapter mail: it names /run/tls.crt, which is outside the folder"},
-		{"url: 'https://a:1', metadata: {queue: mail}", "adapter mail: scaledObject and metadata are for external scalers: write scaler: HOST:PORT, or leave them out"},
+		{"url: 'https://a:1', metadata: {queue: mail}", "adapter mail: scaledObject, metadata and isActive are for external scalers: write scaler: HOST:PORT, or leave them out"},
 	} {
 		if err := os.WriteFile(file, []byte("adapters:\n- {name: mail, external: ['*'], "+test.entry+"}\n"), 0o600); err != nil {
 			t.Fatal(err)
