@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
 	"github.com/weir-metrics/weir/api/metricsgroup"
+	"github.com/weir-metrics/weir/autoscaler/podmetrics"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -40,7 +41,8 @@ type Router struct {
 type Options struct {
 	// Adapters are in the order in which they are asked. Required.
 	Adapters []Adapter
-	// Custom and External answer what no adapter takes. External may be nil.
+	// Custom and External answer what no adapter takes. External may be nil. If both are Changing, both
+	// lists change together, as those of rules.
 	Custom   provider.CustomMetricsProvider
 	External provider.ExternalMetricsProvider
 	// Logger gets a line when an adapter's list of metrics can no longer be read, and when it can again.
@@ -254,19 +256,25 @@ var (
 	_ provider.CustomMetricsProvider   = (*Router)(nil)
 	_ provider.ExternalMetricsProvider = (*Router)(nil)
 	_ metricsgroup.Changing            = (*Router)(nil)
+	_ podmetrics.RuleExplainer         = (*Router)(nil)
+	_ podmetrics.Router                = (*Router)(nil)
 )
 
 // OnListChange is part of metricsgroup.Changing.
 func (r *Router) OnListChange(do func()) {
-	for _, own := range []any{r.options.Custom, r.options.External} {
-		if changing, ok := own.(metricsgroup.Changing); ok {
-			changing.OnListChange(do)
-		}
+	// The rules that External has change the list of Custom, too.
+	own, ok := r.options.External.(metricsgroup.Changing)
+	if !ok {
+		own, ok = r.options.Custom.(metricsgroup.Changing)
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.mu.changed = append(r.mu.changed, do)
-	do()
+	r.mu.Unlock()
+	if ok {
+		own.OnListChange(do)
+	} else {
+		do()
+	}
 }
 
 // HasRule reports whether a custom metric is read from another server: from an adapter, or by a rule of
@@ -275,17 +283,13 @@ func (r *Router) HasRule(resource schema.GroupResource, name string) bool {
 	if slices.ContainsFunc(r.adapters, func(a *adapter) bool { return takes(a.Custom, name) }) {
 		return true
 	}
-	own, ok := r.options.Custom.(interface {
-		HasRule(schema.GroupResource, string) bool
-	})
+	own, ok := r.options.Custom.(podmetrics.RuleExplainer)
 	return ok && own.HasRule(resource, name)
 }
 
 // WhyNoSeries returns why a pod has no value of a metric that one of weir's own rules defines.
 func (r *Router) WhyNoSeries(ctx context.Context, pod metric.PodRef, name string, selector labels.Selector) (explain.Finding, bool) {
-	own, ok := r.options.Custom.(interface {
-		WhyNoSeries(context.Context, metric.PodRef, string, labels.Selector) (explain.Finding, bool)
-	})
+	own, ok := r.options.Custom.(podmetrics.RuleExplainer)
 	if !ok || r.route(customPatterns, string(pod.Namespace), name, selector) != nil {
 		return explain.Finding{}, false
 	}

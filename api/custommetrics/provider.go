@@ -14,6 +14,7 @@ import (
 	storage "sigs.k8s.io/custom-metrics-apiserver/pkg/registry/custom_metrics"
 
 	"github.com/weir-metrics/weir/api/metricsgroup"
+	"github.com/weir-metrics/weir/autoscaler/podmetrics"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
@@ -55,7 +56,10 @@ type Provider struct {
 	all     []provider.CustomMetricInfo
 }
 
-var _ provider.CustomMetricsProvider = (*Provider)(nil)
+var (
+	_ provider.CustomMetricsProvider = (*Provider)(nil)
+	_ podmetrics.RuleExplainer       = (*Provider)(nil)
+)
 
 // New returns a Provider.
 func New(o Options) *Provider {

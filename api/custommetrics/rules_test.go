@@ -3,8 +3,6 @@ package custommetrics
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,7 +20,6 @@ import (
 	generated "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/custommetrics"
 
 	"github.com/weir-metrics/weir/api/externalmetrics"
-	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/test/apitest"
 	"github.com/weir-metrics/weir/test/promtest"
 )
@@ -77,12 +74,7 @@ var inFolder = regexp.MustCompile(`/\S+/rules\.yaml`)
 // byRules returns a fixture and the rules, with the URL of a real Prometheus.
 func byRules(t *testing.T) (*fixture, *externalmetrics.Provider) {
 	t.Helper()
-	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, exposition) }))
-	t.Cleanup(target.Close)
-	config := fmt.Sprintf("global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n- job_name: shop\n  honor_labels: true\n  static_configs: [{targets: [%q]}]\n",
-		strings.TrimPrefix(target.URL, "http://"))
-	url, c := promtest.StartClient(t, t.TempDir(), config)
-	scraped(t, c)
+	url := promtest.Scraped(t, exposition, "count(load) == 1")
 	file := filepath.Join(t.TempDir(), "rules.yaml")
 	if err := os.WriteFile(file, fmt.Appendf(nil, objectRules, url), 0o600); err != nil {
 		t.Fatal(err)
@@ -93,24 +85,6 @@ func byRules(t *testing.T) (*fixture, *externalmetrics.Provider) {
 	}
 	t.Cleanup(rules.Close)
 	return village(t), rules
-}
-
-// scraped waits until Prometheus has the exposition.
-func scraped(t *testing.T, c *history.Client) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		a, err := c.Query(ctx, "count(load) == 1", time.Now())
-		if err == nil && len(a.Series) == 1 {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("Prometheus has scraped nothing in a minute: %v", err)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
 }
 
 func serveRules(t *testing.T, w *fixture, rules RuleMetrics) *rest.Config {

@@ -1,17 +1,13 @@
 package externalmetrics
 
 import (
-	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/test/promtest"
 )
 
@@ -51,38 +47,9 @@ metrics:
     query: scalar(sum(workers))
 `
 
-// startPrometheus starts a real Prometheus that scrapes the exposition. It returns its URL after
-// the first scrape.
-func startPrometheus(t *testing.T) string {
-	t.Helper()
-	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, exposition) }))
-	t.Cleanup(target.Close)
-	config := fmt.Sprintf("global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n- job_name: queues\n  honor_labels: true\n  static_configs: [{targets: [%q]}]\n",
-		strings.TrimPrefix(target.URL, "http://"))
-	url, log := promtest.Start(t, t.TempDir(), config)
-	c, err := history.New(history.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		a, err := c.Query(ctx, "count(queue_depth) == 3", time.Now())
-		if err == nil && len(a.Series) == 1 {
-			return url
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("Prometheus has scraped nothing in a minute (%v):\n%s", err, log())
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
 // TestARealPrometheus asks as an autoscaler does, through a real API server.
 func TestARealPrometheus(t *testing.T) {
-	url := startPrometheus(t)
+	url := promtest.Scraped(t, exposition, "count(queue_depth) == 3")
 	c := client(t, provide(t, Options{}, fmt.Sprintf(rulesFor, url)))
 	for _, test := range []struct{ namespace, metric, selector, want string }{
 		{"shop", "queue_depth", "", "queue=bulk 3 over -\nqueue=mail,tier=gold 12500m over -"},

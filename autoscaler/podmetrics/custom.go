@@ -8,7 +8,6 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/metrics/pkg/apis/custom_metrics"
@@ -112,14 +111,9 @@ func resourceOf(o *autoscalingv2.CrossVersionObjectReference) schema.GroupResour
 	return plural.GroupResource()
 }
 
-// ruleKeeper knows which custom metrics rules define.
-type ruleKeeper interface {
-	HasRule(resource schema.GroupResource, name string) bool
-}
-
 // IsInMemory reports whether a metric is read without a request to another server.
 func (r *Reader) IsInMemory(m *autoscalingv2.MetricSpec) bool {
-	rules, ok := r.options.Custom.(ruleKeeper)
+	rules, ok := r.options.Custom.(RuleExplainer)
 	switch {
 	case m.Type == autoscalingv2.ExternalMetricSourceType:
 		return false
@@ -131,15 +125,9 @@ func (r *Reader) IsInMemory(m *autoscalingv2.MetricSpec) bool {
 	return true
 }
 
-// router knows who answers a metric, where other adapters than weir do.
-type router interface {
-	CustomAnsweredBy(namespace, metric string, metricSelector labels.Selector) string
-	ExternalAnsweredBy(namespace, metric string, metricSelector labels.Selector) string
-}
-
 // answeredBy names who answers a metric; empty where only weir does, and for resource metrics.
 func (r *targetReader) answeredBy(m *autoscalingv2.MetricSpec) string {
-	routed, ok := r.options.Custom.(router)
+	routed, ok := r.options.Custom.(Router)
 	if !ok || !r.at.IsZero() {
 		return ""
 	}

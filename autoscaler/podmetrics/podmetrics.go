@@ -38,6 +38,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/metrics/pkg/apis/custom_metrics"
 	"k8s.io/metrics/pkg/apis/external_metrics"
@@ -65,6 +66,22 @@ type UsageReader interface {
 type CustomMetrics interface {
 	GetMetricByName(ctx context.Context, name types.NamespacedName, info provider.CustomMetricInfo, metricSelector labels.Selector) (*custom_metrics.MetricValue, error)
 	GetMetricBySelector(ctx context.Context, namespace string, selector labels.Selector, info provider.CustomMetricInfo, metricSelector labels.Selector) (*custom_metrics.MetricValueList, error)
+}
+
+// RuleExplainer is CustomMetrics that rules may define.
+type RuleExplainer interface {
+	// HasRule reports whether a metric is read from another server than this weir.
+	HasRule(resource schema.GroupResource, name string) bool
+	// WhyNoSeries returns why a pod has no value of a metric that a rule defines. It returns false if no rule
+	// does, if the pod has a value, or if that is not known.
+	WhyNoSeries(ctx context.Context, pod metric.PodRef, name string, selector labels.Selector) (explain.Finding, bool)
+}
+
+// Router is CustomMetrics that other adapters may answer. It names who answers a metric: "weir", or
+// "adapter NAME".
+type Router interface {
+	CustomAnsweredBy(namespace, metric string, metricSelector labels.Selector) string
+	ExternalAnsweredBy(namespace, metric string, metricSelector labels.Selector) string
 }
 
 // ExternalMetrics answers requests for external.metrics.k8s.io.

@@ -6,7 +6,6 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/cluster"
@@ -86,14 +85,9 @@ func containerVerdict(fixture *explain.Explainer, p *cluster.Pod, m *autoscaling
 	return decisionreport.PodVerdict{}, false
 }
 
-// seriesExplainer explains why a pod has no series of a custom metric that a rule defines.
-type seriesExplainer interface {
-	WhyNoSeries(ctx context.Context, pod metric.PodRef, name string, selector labels.Selector) (explain.Finding, bool)
-}
-
 // seriesVerdict returns why a pod has no value for a metric that a rule defines.
 func (r *Reader) seriesVerdict(pod metric.PodRef, m *autoscalingv2.PodsMetricSource) (decisionreport.PodVerdict, bool) {
-	rules, ok := r.options.Custom.(seriesExplainer)
+	rules, ok := r.options.Custom.(RuleExplainer)
 	if !ok {
 		return decisionreport.PodVerdict{}, false
 	}

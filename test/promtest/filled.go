@@ -42,21 +42,28 @@ func FilledURL(t testing.TB, exposition func(io.Writer), query string, at time.T
 	if out, err := exec.CommandContext(t.Context(), "promtool", "tsdb", "create-blocks-from", "openmetrics", said.Name(), filepath.Join(dir, "data")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	url, log := Start(t, dir, "global: {}\n", "--storage.tsdb.retention.time=100y")
-	client, err := history.New(history.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
+	url, client := StartClient(t, dir, "global: {}\n", "--storage.tsdb.retention.time=100y")
+	await(t, client, query, at, series)
+	return url, client
+}
+
+// await waits until query has this number of series at a time; zero means now.
+func await(t testing.TB, client *history.Client, query string, at time.Time, series int) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
-		if a, err := client.Query(ctx, query, at); err == nil && len(a.Series) == series {
-			return url, client
+		when := at
+		if when.IsZero() {
+			when = time.Now()
+		}
+		a, err := client.Query(ctx, query, when)
+		if err == nil && len(a.Series) == series {
+			return
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("Prometheus does not answer in a minute:\n%s", log())
+			t.Fatalf("Prometheus does not answer %s with %d series in a minute: %v", query, series, err)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

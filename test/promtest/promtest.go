@@ -27,9 +27,9 @@ func Start(t testing.TB, dir, config string, flags ...string) (url string, log f
 
 // StartClient starts a Prometheus as Start does, and returns its URL and a client of it. If the test
 // fails, the test's log has the configuration and what Prometheus wrote.
-func StartClient(t testing.TB, dir, config string) (url string, client *history.Client) {
+func StartClient(t testing.TB, dir, config string, flags ...string) (url string, client *history.Client) {
 	t.Helper()
-	url, log := Start(t, dir, config)
+	url, log := Start(t, dir, config, flags...)
 	client, err := history.New(history.Options{URL: url})
 	if err != nil {
 		t.Fatal(err)

@@ -60,15 +60,20 @@ func builtIn(group, resource, kind string, namespaced bool) Object {
 	return Object{Resource: schema.GroupResource{Group: group, Resource: resource}, Kind: kind, Version: "v1", Label: strings.ToLower(kind), Namespaced: namespaced}
 }
 
-// KnownObject returns the kind of objects with a resource, in its singular or plural. An empty group is any group,
-// and the first name of a group stands for it.
+// KnownObject returns the kind of objects with a resource, by names as IsCalled takes them.
 func KnownObject(group, resource string) (Object, bool) {
 	for word, o := range knownObjects {
-		if (resource == word || resource == o.Resource.Resource) && (group == "" || strings.HasPrefix(o.Resource.Group+".", group+".")) {
+		if IsCalled(o.Resource, word, group, resource) {
 			return o, true
 		}
 	}
 	return Object{}, false
+}
+
+// IsCalled reports whether a group and a resource, in its singular or plural, are the names of a known
+// resource. An empty group is any group, and the first name of a group stands for it.
+func IsCalled(known schema.GroupResource, singular, group, resource string) bool {
+	return (resource == singular || resource == known.Resource) && (group == "" || strings.HasPrefix(known.Group+".", group+"."))
 }
 
 // pathSegment matches the names of resources and of API groups.

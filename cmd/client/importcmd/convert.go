@@ -335,14 +335,14 @@ func (l *labelTemplate) resource(label string) (group, resource string, ok bool)
 	return group, match[l.pattern.SubexpIndex("resource")], true
 }
 
-// knownObject returns the kind of objects with a resource, in its singular or plural, as rules.KnownObject does.
+// knownObject is rules.KnownObject, with the custom resources that the user names.
 func (c *converter) knownObject(group, resource string) (rules.Object, bool) {
 	if o, ok := rules.KnownObject(group, resource); ok {
 		return o, true
 	}
 	for _, r := range c.custom {
 		singular := rules.SingularOf(r.Resource)
-		if (resource == singular || resource == r.Resource) && (group == "" || strings.HasPrefix(r.Group+".", group+".")) {
+		if rules.IsCalled(r, singular, group, resource) {
 			return rules.Object{Resource: r, Label: singular, Namespaced: true}, true
 		}
 	}
