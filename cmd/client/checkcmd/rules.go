@@ -183,8 +183,10 @@ func tryRules(ctx context.Context, out io.Writer, line *cli.Progress, o external
 	line.Stop()
 	var answer humanize.Page
 	answer.Table(values)
-	answer.Gap()
-	answer.Table(summary)
+	if len(summary) > 1 { // a rule was asked
+		answer.Gap()
+		answer.Table(summary)
+	}
 	if err := answer.Print(out); err != nil {
 		return err
 	}
