@@ -29,7 +29,7 @@ type Adapter struct {
 	URL string `yaml:"url"`
 	// Scaler is the address of an external scaler of KEDA's protocol, HOST:PORT. It takes the place of URL.
 	Scaler string `yaml:"scaler"`
-	// ScaledObject and Metadata are what the scaler is told of who asks: the name of a ScaledObject, by
+	// ScaledObject and Metadata describe to the scaler who asks: the name of a ScaledObject, by
 	// default that of the entry, and the metadata of its trigger.
 	ScaledObject string            `yaml:"scaledObject"`
 	Metadata     map[string]string `yaml:"metadata"`

@@ -57,7 +57,7 @@ func (c *client) scalerClient() (externalscaler.ExternalScalerClient, error) {
 	return externalscaler.NewExternalScalerClient(c.mu.scaler), nil
 }
 
-// scaledObject returns what the scaler is told about who asks.
+// scaledObject describes to the scaler who asks.
 func (c *client) scaledObject(namespace string) *externalscaler.ScaledObjectRef {
 	return &externalscaler.ScaledObjectRef{Name: c.ScaledObject, Namespace: namespace, ScalerMetadata: c.Metadata}
 }
@@ -124,7 +124,7 @@ func (c *client) scalerValues(ctx context.Context, namespace, metric string, sel
 }
 
 // activate makes the sum of values 0 if the scaler is not active, and more than 0 if it is. An autoscaler
-// that may scale to zero then does so when the scaler says it: a value of one thousandth is one replica.
+// that may scale to zero then does so when the scaler is not active: a value of one thousandth is one replica.
 func activate(list *external_metrics.ExternalMetricValueList, active bool) {
 	var sum resource.Quantity
 	for i := range list.Items {
@@ -180,7 +180,7 @@ func (c *client) scalerFailure(method string, err error) error {
 	case codes.NotFound:
 		return metricsgroup.NotFound("adapter %s: %s", c.Name, text)
 	case codes.Unimplemented:
-		return c.unusable("it has no method %s: is it an external scaler of KEDA's protocol? It said: %s", method, text)
+		return c.unusable("it has no method %s: is it an external scaler of KEDA's protocol? %s", method, text)
 	}
 	return c.unusable("%s failed with %v: %s", method, s.Code(), text)
 }

@@ -121,7 +121,7 @@ type Resize struct {
 	Applied []Applied `json:"applied,omitempty"`
 	// Message is the same as text: "Deferred: app has CPU request 100m, not 200m".
 	Message string `json:"message"`
-	// NodeMessage is what the node says about it.
+	// NodeMessage is what the node reports about it.
 	NodeMessage string `json:"nodeMessage,omitempty"`
 }
 
