@@ -211,7 +211,7 @@ func TestIsActive(t *testing.T) {
 		entry := ofScaler(address)
 		entry.IsActive = test.counts
 		r := adapters.New(adapters.Options{Adapters: []adapters.Adapter{entry}, Custom: values{}})
-		got := ask(r, "shop", "queue", nil)
+		got := ask(r, "shop", "queue", labels.Everything())
 		if got != test.want {
 			t.Errorf("value %v, active %v, which counts %v: got %s, want %s", test.value, test.active, test.counts, got, test.want)
 		}
@@ -259,10 +259,10 @@ func TestScalerThatHangs(t *testing.T) {
 	t.Cleanup(r.Close)
 	answers := make(chan string, 40)
 	for range cap(answers) {
-		go func() { answers <- ask(r, "shop", "lag", nil) }()
+		go func() { answers <- ask(r, "shop", "lag", labels.Everything()) }()
 	}
 	for metric, want := range map[string]string{"depth": "depth=3", "own": "own=5"} {
-		if got := ask(r, "shop", metric, nil); got != want {
+		if got := ask(r, "shop", metric, labels.Everything()); got != want {
 			t.Errorf("%s beside a scaler that hangs: got %s, want %s", metric, got, want)
 		}
 	}
@@ -281,11 +281,11 @@ func TestScalerThatEnds(t *testing.T) {
 	r := adapters.New(adapters.Options{Adapters: []adapters.Adapter{ofScaler(address)}, Custom: values{}})
 	t.Cleanup(r.Close)
 	r.ReadLists(t.Context())
-	if got, want := ask(r, "shop", "queue", nil), "queue=3"; got != want {
+	if got, want := ask(r, "shop", "queue", labels.Everything()), "queue=3"; got != want {
 		t.Errorf("at first: got %s, want %s", got, want)
 	}
 	stop()
-	if got, want := ask(r, "shop", "queue", nil), "Service Unavailable: adapter mail cannot be reached: "; !strings.HasPrefix(got, want) {
+	if got, want := ask(r, "shop", "queue", labels.Everything()), "Service Unavailable: adapter mail cannot be reached: "; !strings.HasPrefix(got, want) {
 		t.Errorf("after it ended: got %s, want %s", got, want)
 	}
 	if r.ReadLists(t.Context()); len(r.InTrouble()) != 1 || len(r.ListAllExternalMetrics()) != 1 {
@@ -295,7 +295,7 @@ func TestScalerThatEnds(t *testing.T) {
 	deadline := time.Now().Add(20 * time.Second)
 	got := ""
 	for got != "queue=3" && time.Now().Before(deadline) {
-		if got = ask(r, "shop", "queue", nil); got != "queue=3" {
+		if got = ask(r, "shop", "queue", labels.Everything()); got != "queue=3" {
 			<-time.After(20 * time.Millisecond)
 		}
 	}
@@ -313,7 +313,7 @@ func TestScalerWithTLS(t *testing.T) {
 	t.Cleanup(web.Close)
 	r := adapters.New(adapters.Options{Adapters: []adapters.Adapter{ofScaler(strings.TrimPrefix(web.URL, "http://"))}, Custom: values{}})
 	t.Cleanup(r.Close)
-	if got := ask(r, "shop", "queue", nil); !strings.HasPrefix(got, "Service Unavailable: adapter mail cannot be reached: ") {
+	if got := ask(r, "shop", "queue", labels.Everything()); !strings.HasPrefix(got, "Service Unavailable: adapter mail cannot be reached: ") {
 		t.Errorf("of a web server: got %s, want that it cannot be reached", got)
 	}
 
@@ -334,7 +334,7 @@ func TestScalerWithTLS(t *testing.T) {
 		entry := ofScaler(address)
 		entry.CAFile, entry.CertFile, entry.KeyFile = test.ca, test.cert, test.key
 		r := adapters.New(adapters.Options{Adapters: []adapters.Adapter{entry}, Custom: values{}})
-		if got := ask(r, "shop", "queue", nil); got != test.want && (test.want == "queue=3" || !strings.HasPrefix(got, test.want)) {
+		if got := ask(r, "shop", "queue", labels.Everything()); got != test.want && (test.want == "queue=3" || !strings.HasPrefix(got, test.want)) {
 			t.Errorf("caFile %q, certFile %q\n got %s\nwant %s", test.ca, test.cert, got, test.want)
 		}
 		r.Close()
@@ -402,5 +402,34 @@ func TestFileWithScaler(t *testing.T) {
 		case test.want == "" && (err != nil || all[0].ScaledObject != "mail"):
 			t.Errorf("%s: got %+v, %v; want an entry that the scaler knows as mail", test.entry, all, err)
 		}
+	}
+}
+
+// changingRules is a provider whose lists of both kinds change, as those of rules do.
+type changingRules struct {
+	values
+	changed *[]func()
+}
+
+func (c changingRules) OnListChange(do func()) {
+	*c.changed = append(*c.changed, do)
+	do()
+}
+
+// TestOneAnnouncement changes weir's own rules, which custom and external metrics have: a list is announced
+// once.
+func TestOneAnnouncement(t *testing.T) {
+	rules := changingRules{values{}, new([]func())}
+	r := adapters.New(adapters.Options{Custom: rules, External: rules})
+	announced := 0
+	r.OnListChange(func() { announced++ })
+	if announced != 1 {
+		t.Errorf("announced %d times at first, want once", announced)
+	}
+	for _, do := range *rules.changed {
+		do()
+	}
+	if announced != 2 {
+		t.Errorf("announced %d times after a change, want twice in all", announced)
 	}
 }

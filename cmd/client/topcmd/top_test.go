@@ -294,7 +294,7 @@ web-1   app    250m         180Mi           Deferred: CPU request 100m, not 200m
 `,
 		"pods -n bank": `NAME    CPU(cores)   MEMORY(bytes)
 vault   -            5Mi
-1 of 1 lacks a number: -o wide shows why.
+1 of 1 lack a number: -o wide shows why.
 `,
 	} {
 		if diff := cmp.Diff(want, run(t.Context(), lister, strings.Fields("top "+args)...)); diff != "" {
