@@ -32,12 +32,12 @@ func TestRights(t *testing.T) {
 		"weir:server: get of horizontalpodautoscalers in autoscaling",
 		"weir:server: get of */scale in *",
 		"weir:metrics-reader: get list of nodes pods in metrics.k8s.io",
-		"weir:metrics-reader: get list of pods pods/explanation containers missing deaths events recommendations autoscalers/explanation horizontalpodautoscalers/explanation in weir.dev",
+		"weir:metrics-reader: get list of pods pods/explanation containers missing deaths slow events recommendations autoscalers/explanation horizontalpodautoscalers/explanation in weir.dev",
 		"weir:evaluator: create of evaluations in weir.dev",
 		"weir:resizer: get of pods",
 		"weir:resizer: patch of pods/resize",
 		"weir:cluster-reader: get list of nodes pods in metrics.k8s.io",
-		"weir:cluster-reader: get list of nodes nodes/explanation nodes/eviction nodes/podcgroups nodes/devices nodes/kills pods pods/explanation containers cgroups missing deaths events recommendations ui autoscalers/explanation horizontalpodautoscalers/explanation in weir.dev",
+		"weir:cluster-reader: get list of nodes nodes/explanation nodes/eviction nodes/podcgroups nodes/devices nodes/kills pods pods/explanation containers cgroups missing deaths slow events recommendations ui autoscalers/explanation horizontalpodautoscalers/explanation in weir.dev",
 		"weir:leader: create of leases in coordination.k8s.io",
 		"weir:leader: get update of leases in coordination.k8s.io named weir",
 		"weir:members: list create update delete of leases in coordination.k8s.io",
@@ -161,8 +161,8 @@ func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
 // TestReadersMayReadEverything compares the readers' roles with the resources of the API weir.dev:
 // those of a namespace, and those of the cluster.
 func TestReadersMayReadEverything(t *testing.T) {
-	ofNamespace := []string{"missing", "deaths", "events", "recommendations", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation"}
-	ofCluster := []string{"missing", "deaths", "events", "recommendations", "nodes/explanation", "nodes/eviction", "nodes/podcgroups", "nodes/devices", "nodes/kills", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation", "ui"}
+	ofNamespace := []string{"missing", "deaths", "slow", "events", "recommendations", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation"}
+	ofCluster := []string{"missing", "deaths", "slow", "events", "recommendations", "nodes/explanation", "nodes/eviction", "nodes/podcgroups", "nodes/devices", "nodes/kills", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation", "ui"}
 	for _, r := range usage.Resources() {
 		ofCluster = append(ofCluster, string(r))
 		if r.Namespaced() {

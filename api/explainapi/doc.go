@@ -9,6 +9,8 @@
 //	GET /apis/weir.dev/v1alpha1/namespaces/NAMESPACE/missing
 //	GET /apis/weir.dev/v1alpha1/deaths
 //	GET /apis/weir.dev/v1alpha1/namespaces/NAMESPACE/deaths[?pod=NAME[&container=NAME]]
+//	GET /apis/weir.dev/v1alpha1/slow[?window=5m]
+//	GET /apis/weir.dev/v1alpha1/namespaces/NAMESPACE/slow[?pod=NAME][&window=5m]
 //
 // The paths are those of a Kubernetes API group, so that an API server can forward requests with
 // the name of the caller. An unknown parameter is an error. Only limit and timeout, which "kubectl get"
@@ -16,7 +18,7 @@
 //
 // # Answer
 //
-// The answer is an ExplanationDocument, a ReportDocument or a DeathDocument as JSON, with apiVersion and kind. An
+// The answer is an ExplanationDocument, a ReportDocument, a DeathDocument or a SlowDocument as JSON, with apiVersion and kind. An
 // unknown name is 404. It is 503 until something was measured or the API server has listed its
 // objects. An error is a Problem.
 //
@@ -24,5 +26,6 @@
 //
 //   - request.go: paths and parameters; rights.go: who may read them; handler.go: the answers.
 //   - deaths.go: why containers and pods ended, from package explain/death.
+//   - slow.go: what pods waited for, from package explain/slow.
 //   - types.go: the answers as JSON; client.go: the client that reads them.
 package explainapi

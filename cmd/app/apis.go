@@ -148,6 +148,12 @@ var apis = []api{{
 	links: []link{{weirdev.Path + "deaths", "what ended in the last hour, and why, as JSON"}},
 }, {
 	open: func(w *weirProcess) (http.Handler, error) {
+		return explainapi.NewSlowHandler(explainapi.SlowOptions{View: w.slowView, Facts: w.Facts}), nil
+	},
+	paths: explainapi.SlowPaths(), rights: explainapi.SlowRights, resources: explainapi.SlowResources,
+	links: []link{{weirdev.Path + "slow", "what pods waited for in the last minutes, and why, as JSON"}},
+}, {
+	open: func(w *weirProcess) (http.Handler, error) {
 		return w.plan.features.events.Handler(), nil
 	},
 	paths: eventsapi.Paths(), rights: eventsapi.Rights, resources: eventsapi.APIResources,

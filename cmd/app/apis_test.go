@@ -39,7 +39,7 @@ func TestOwnGroup(t *testing.T) {
 			}
 		}
 	}
-	got := slices.Concat(usage.Paths(), explainapi.Paths(), explainapi.DeathPaths(), eventsapi.Paths(), autoscaling.Paths(), nodeapi.Paths(), resizeapi.Paths())
+	got := slices.Concat(usage.Paths(), explainapi.Paths(), explainapi.DeathPaths(), explainapi.SlowPaths(), eventsapi.Paths(), autoscaling.Paths(), nodeapi.Paths(), resizeapi.Paths())
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -27,6 +27,7 @@ import (
 	"github.com/weir-metrics/weir/cmd/app/version"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/explain/death"
+	"github.com/weir-metrics/weir/explain/slow"
 	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/internal/history/weirseries"
@@ -392,6 +393,14 @@ func (w *weirProcess) usageBefore(e *endlog.End) endlog.Usage {
 		return death.Measure(apiView{Snapshot: snapshot}.Points, e)
 	}
 	return endlog.Usage{}
+}
+
+// slowView returns what shows who waited for what, from weir's own memory; nil before the first round.
+func (w *weirProcess) slowView() slow.View {
+	if snapshot := w.snapshot(); snapshot != nil {
+		return apiView{Snapshot: snapshot}
+	}
+	return nil
 }
 
 // explainInput returns the present input of explanations.

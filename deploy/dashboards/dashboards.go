@@ -146,6 +146,9 @@ func All() []Dashboard {
 					{"Memory of what is requested", "", "percentunit", `sum by (namespace) (weir_pod_memory_working_set_bytes{namespace=~"$namespace"}) / sum by (namespace) (weir_pod_memory_request_bytes)`, "{{namespace}}"},
 				}},
 				{TimeSeries, []Panel{
+					{"Time lost by CPU limits", "The ten containers that their own CPU limits hold back most, by the share of the time in which they stand still. It needs the endpoint cadvisor, or agents. `kubectl weir explain slow` shows what a pod waits for.", "percentunit", `topk(10, max by (namespace, pod, container) (rate(weir_container_cpu_throttled_seconds_total{namespace=~"$namespace"}[$__rate_interval]) / clamp_min(rate(weir_container_cpu_throttled_seconds_total{namespace=~"$namespace"}[$__rate_interval]) + rate(weir_container_cpu_usage_seconds_total{namespace=~"$namespace"}[$__rate_interval]), 1)) > 0)`, "{{namespace}}/{{pod}} {{container}}"},
+				}},
+				{TimeSeries, []Panel{
 					{"Network received", "", "Bps", `sum by (namespace) (rate(weir_pod_network_receive_bytes_total{namespace=~"$namespace"}[$__rate_interval]))`, "{{namespace}}"},
 					{"Network sent", "", "Bps", `sum by (namespace) (rate(weir_pod_network_transmit_bytes_total{namespace=~"$namespace"}[$__rate_interval]))`, "{{namespace}}"},
 				}},

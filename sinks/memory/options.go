@@ -37,6 +37,10 @@ func DefaultHistoryMetrics() []metric.ID {
 		metric.MemoryUsage, metric.MemoryWorkingSet, metric.MemoryRSS,
 		metric.NetworkRxRate, metric.NetworkTxRate,
 		metric.FilesystemUsage, metric.EphemeralStorageUsage,
+		// What shows why a pod is slow, where the source reports it.
+		metric.CPUThrottledRate, metric.CPUPressureSomeRate, metric.CPUPressureFullRate,
+		metric.MemoryMajorPageFaultsRate, metric.MemoryPressureSomeRate, metric.MemoryPressureFullRate,
+		metric.DiskReadBytesRate, metric.DiskWriteBytesRate, metric.IOPressureSomeRate, metric.IOPressureFullRate,
 	}
 }
 

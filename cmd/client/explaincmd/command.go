@@ -27,6 +27,7 @@ import (
 	eviction "github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/explain/death"
+	"github.com/weir-metrics/weir/explain/slow"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -43,6 +44,8 @@ type Asker interface {
 	Workload(ctx context.Context, namespace metric.Namespace, subject explainapi.Workload) (*explain.MissingReport, error)
 	// Deaths reports what ended, and why.
 	Deaths(ctx context.Context, q death.Query) (*death.Report, error)
+	// Slow reports what pods waited for, and why.
+	Slow(ctx context.Context, q slow.Query) (*slow.Report, error)
 	// Autoscaler returns the last decision about an autoscaler of a kind.
 	Autoscaler(ctx context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error)
 	// Eviction returns the report on evictions of a node.
@@ -78,12 +81,12 @@ type asking struct {
 func NewCommand(o Options) *cobra.Command {
 	o.Program = cmp.Or(o.Program, "weir")
 	a := &asking{Options: o}
-	cmd := cli.Group("explain", "Say why a number is missing or in doubt, why something ended, why an autoscaler decides as it does, who is evicted next, and who has which device",
+	cmd := cli.Group("explain", "Say why a number is missing or in doubt, why something ended, what a pod waits for, why an autoscaler decides as it does, who is evicted next, and who has which device",
 		`Say why a number is there, is missing or is in doubt: of a pod, a container, a node or
 a cgroup, or of everything that has none, most harmful first; why containers and pods
-ended; why an autoscaler decides as it does; who is evicted next from a node, and why; and
-which containers have the devices of a node.`,
-		a.pod(), a.container(), a.node(), a.cgroup(), a.workload(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa(), a.death(), a.eviction(), a.devices())
+ended; what pods wait for; why an autoscaler decides as it does; who is evicted next from
+a node, and why; and which containers have the devices of a node.`,
+		a.pod(), a.container(), a.node(), a.cgroup(), a.workload(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa(), a.death(), a.slow(), a.eviction(), a.devices())
 	p := cmd.PersistentFlags()
 	p.StringVarP(&a.output, "output", "o", "text", "text, json, yaml or jsonpath=TEMPLATE")
 	p.DurationVar(&a.timeout, "timeout", 10*time.Second, "time the answer may take")

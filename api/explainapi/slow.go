@@ -1,0 +1,130 @@
+package explainapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-metrics/weir/api/rights"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain/slow"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// slowKind is the kind of a SlowDocument.
+const slowKind = "SlowReport"
+
+// SlowDocument is an answer about what pods waited for, as JSON.
+type SlowDocument struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	slow.Report
+}
+
+// NewSlow returns r with its apiVersion and kind.
+func NewSlow(r slow.Report) *SlowDocument {
+	return &SlowDocument{weirdev.APIVersion, slowKind, r}
+}
+
+var slowRoutes = weirdev.Routes{
+	{Path: "slow", Parameters: []string{"window"}},
+	{Path: "namespaces/{namespace}/slow", Parameters: []string{"pod", "window"}},
+}
+
+// SlowPaths returns the patterns of what pods waited for, in the form of http.ServeMux.
+func SlowPaths() []string { return slowRoutes.Patterns() }
+
+// parseSlow returns what r asks for. An error is a *weirdev.Problem.
+func parseSlow(r *http.Request) (slow.Query, error) {
+	parsed, err := slowRoutes.Parse(r)
+	if err != nil {
+		return slow.Query{}, err
+	}
+	q := slow.Query{Namespace: metric.Namespace(parsed.Names["namespace"]), Pod: metric.PodName(parsed.Values["pod"])}
+	if text, ok := parsed.Values["window"]; ok {
+		if q.Window, err = time.ParseDuration(text); err != nil || q.Window < slow.LeastWindow || q.Window > slow.MaxWindow {
+			return q, parsed.BadParameter("window %q is not a time from %v to %v, such as 5m", text, slow.LeastWindow, slow.MaxWindow)
+		}
+	}
+	return q, nil
+}
+
+// SlowRights returns the rights that the caller of r needs: those to read the numbers of the pods.
+func SlowRights(r *http.Request) []rights.Right {
+	q, err := parseSlow(r)
+	switch {
+	case err != nil:
+		return rights.Everything()
+	case q.Pod != "":
+		return []rights.Right{rights.GetPod(string(q.Namespace), string(q.Pod))}
+	}
+	return []rights.Right{rights.ListPods(string(q.Namespace))}
+}
+
+// SlowOptions configure the handler of NewSlowHandler.
+type SlowOptions struct {
+	// View returns weir's memory, or nil before the first round. Required.
+	View func() slow.View
+	// Facts returns the cluster facts; they can be nil.
+	Facts func() *cluster.Facts
+}
+
+// NewSlowHandler returns a handler for all of SlowPaths. Neighbours are pods, perhaps of other namespaces:
+// the answer names those that the caller may list.
+func NewSlowHandler(o SlowOptions) http.Handler {
+	return weirdev.ReadHandler("what pods wait for is read-only", parseSlow, func(ctx context.Context, q slow.Query) (*SlowDocument, error) {
+		view := o.View()
+		if view == nil {
+			return nil, weirdev.NotMeasured()
+		}
+		all, own := mayList(ctx, ""), false
+		if !all {
+			own = mayList(ctx, string(q.Namespace))
+		}
+		q.MayName = func(namespace string) bool { return all || own && namespace == string(q.Namespace) }
+		report, ok := slow.NewReport(q, view, o.Facts(), time.Now())
+		if !ok {
+			return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("weir has no numbers of pod %s/%s", q.Namespace, q.Pod),
+				Hint: fmt.Sprintf("Is the name right? `weir explain pod %s/%s` has the reason.", q.Namespace, q.Pod)}
+		}
+		return NewSlow(report), nil
+	})
+}
+
+func mayList(ctx context.Context, namespace string) bool {
+	missing, err := rights.Missing(ctx, []rights.Right{rights.ListPods(namespace)})
+	return err == nil && len(missing) == 0
+}
+
+// SlowResources returns the resources for discovery.
+func SlowResources() []metav1.APIResource {
+	return []metav1.APIResource{{Name: "slow", Kind: slowKind, Namespaced: true, Verbs: metav1.Verbs{"list"}}}
+}
+
+// Slow reports what pods waited for, and why.
+func (c *Client) Slow(ctx context.Context, q slow.Query) (*slow.Report, error) {
+	path, subject := []string{"slow"}, "what pods wait for"
+	query := url.Values{}
+	if q.Namespace != "" {
+		path, subject = []string{"namespaces", string(q.Namespace), "slow"}, "what pods of namespace "+string(q.Namespace)+" wait for"
+	}
+	if q.Pod != "" {
+		query.Set("pod", string(q.Pod))
+	}
+	if q.Window != 0 {
+		query.Set("window", q.Window.String())
+	}
+	var d SlowDocument
+	if err := c.weir.Get(ctx, subject, path, query, &d); err != nil {
+		return nil, err
+	}
+	if err := weirdev.CheckKind(d.APIVersion, d.Kind, slowKind); err != nil {
+		return nil, fmt.Errorf("read %s: %w", subject, err)
+	}
+	return &d.Report, nil
+}

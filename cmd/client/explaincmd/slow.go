@@ -1,0 +1,173 @@
+package explaincmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-metrics/weir/api/explainapi"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/explain/slow"
+	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+func (a *asking) slow() *cobra.Command {
+	all, window := false, slow.DefaultWindow
+	cmd := &cobra.Command{
+		Use:   "slow [NAMESPACE/POD]",
+		Short: "Say what pods wait for, and whether their own limits or their neighbours are the cause",
+		Long: `Say for which share of the last minutes a pod waited for CPU, memory and disk I/O, and
+why: its own limits, its own use, neighbours on its node that use more than they request,
+or nobody; what shows it, and what to do.
+
+Without a name it lists the pods of a namespace that waited, the one that lost the most
+time first. With -n the name is POD.`,
+		Example: a.examples("slow shop/web-1", "slow -A", "slow -n shop --window 10m", "slow -n shop web-1 -o json"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := a.slowQuery(args, all, window)
+			if err != nil {
+				return err
+			}
+			ask := func(ctx context.Context, w Asker) (*slow.Report, error) {
+				r, err := w.Slow(ctx, q)
+				if q.Pod != "" {
+					err = suggestPods(ctx, w, metric.PodRef{Namespace: q.Namespace, Name: q.Pod}, err)
+				}
+				return r, err
+			}
+			text := func(r *slow.Report) error {
+				p := newPage(cmd.OutOrStdout(), a.Program)
+				writeSlow(p, r)
+				return p.flush()
+			}
+			return answer(a, cmd, ask, text, func(r *slow.Report) any { return explainapi.NewSlow(*r) }, nil)
+		},
+		ValidArgsFunction: firstArgument(a.completePods),
+	}
+	a.addNamespace(cmd, "namespace (default: that of the kubeconfig, or all if there is none)")
+	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "all namespaces")
+	cmd.Flags().DurationVar(&window, "window", window, "how far back to look, 15m at most")
+	return cmd
+}
+
+// slowQuery parses NAMESPACE/POD, or POD with -n or, for a name without a slash, with the namespace of the
+// kubeconfig.
+func (a *asking) slowQuery(args []string, all bool, window time.Duration) (q slow.Query, err error) {
+	q.Window = window
+	switch {
+	case window < slow.LeastWindow || window > slow.MaxWindow:
+		return q, cli.Usage(fmt.Errorf("--window cannot be %v: weir answers for %v to %v", window, slow.LeastWindow, slow.MaxWindow))
+	case all && (len(args) > 0 || a.namespace != ""):
+		return q, cli.Usage(errors.New("-A lists all namespaces: leave it out, or the name and -n"))
+	case all:
+		return q, nil
+	case len(args) > 0:
+		ref, err := a.objectRef("pod", args)
+		q.Namespace, q.Pod = ref.Namespace, ref.Name
+		return q, err
+	}
+	namespace := a.namespace
+	if namespace == "" && a.Namespace != nil {
+		namespace, err = a.Namespace()
+	}
+	q.Namespace = metric.Namespace(namespace)
+	return q, err
+}
+
+// writeSlow writes the answer about one pod in full, or those of a namespace in one line each.
+func writeSlow(p *page, r *slow.Report) {
+	p.line(0, "", humanize.Bold, r.Summary)
+	switch {
+	case r.Pod != "":
+		for i := range r.Pods {
+			writeSlowPod(p, &r.Pods[i])
+		}
+		return
+	case len(r.Pods) > 0:
+		p.Gap()
+		p.Table(slowRows(r))
+		if s := &r.Pods[0]; humanize.IsShellWord(s.Namespace + "/" + s.Pod) {
+			p.Gap()
+			p.paragraph("In full: ", p.program+" explain slow "+s.Namespace+"/"+s.Pod)
+		}
+	}
+	if r.LeftOut > 0 {
+		p.Gap()
+		p.line(0, "", humanize.Plain, fmt.Sprintf("%s more are left out: name a namespace or a pod.", humanize.Number(r.LeftOut)))
+	}
+	if r.NotKnown != "" {
+		p.Gap()
+		p.paragraph("Not known: ", r.NotKnown)
+	}
+}
+
+// slowRows are the rows of a list of pods that waited.
+func slowRows(r *slow.Report) [][]string {
+	head := []string{"LOST", "POD", "RESOURCE", "CAUSE", "WHY"}
+	everywhere := r.Namespace == ""
+	if everywhere {
+		head = slices.Insert(head, 1, "NAMESPACE")
+	}
+	rows := [][]string{head}
+	for i := range r.Pods {
+		s := &r.Pods[i]
+		row := []string{humanize.Percent(s.Lost), s.Pod, string(s.Resource), string(s.Cause), s.Message}
+		if everywhere {
+			row = slices.Insert(row, 1, s.Namespace)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// writeSlowPod writes what follows the summary of one pod.
+func writeSlowPod(p *page, s *slow.Slow) {
+	on := "on " + s.Node
+	if s.Workload != nil {
+		on += ", of " + s.Workload.Kind + " " + s.Workload.Name
+	}
+	p.item(2, "pod", on)
+	p.item(2, "time", fmt.Sprintf("%s until %s, of which %s were measured", humanize.Duration(s.To.Sub(s.From).Round(time.Second)), humanize.Clock(s.To, s.To), humanize.Seconds(s.MeasuredSeconds)))
+	label := "waited"
+	for i := range s.Stalls {
+		if text := stallText(&s.Stalls[i]); text != "" {
+			p.item(2, label, text)
+			label = ""
+		}
+	}
+	label = "facts"
+	for _, fact := range s.Evidence {
+		p.item(2, label, fact)
+		label = ""
+	}
+	label = "unsure"
+	for _, text := range s.NotKnown {
+		p.item(2, label, text)
+		label = ""
+	}
+	p.advise(2, s.Advice)
+}
+
+// stallText is a line about one resource: "cpu 62% (OwnLimit 60%, Neighbours 2%)".
+func stallText(s *slow.Stall) string {
+	if s.Some == nil {
+		return ""
+	}
+	text := string(s.Resource) + " " + humanize.Percent(*s.Some)
+	for i, part := range s.Parts {
+		separator := ", "
+		if i == 0 {
+			separator = " ("
+		}
+		text += separator + string(part.Cause) + " " + humanize.Percent(part.Share)
+	}
+	if len(s.Parts) > 0 {
+		text += ")"
+	}
+	return text
+}

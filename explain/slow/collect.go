@@ -1,0 +1,211 @@
+package slow
+
+import (
+	"iter"
+	"time"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// View is weir's memory.
+type View interface {
+	Each(kind metric.Kind, do func(*metric.Sample) bool)
+	EachOn(node metric.NodeName, kind metric.Kind, do func(*metric.Sample) bool)
+	Lookup(e metric.Entity) (*metric.Sample, bool)
+	Pod(ref metric.PodRef) (pod *metric.Sample, containers []*metric.Sample)
+	// Points yields the points of a metric of an entity, oldest first.
+	Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
+}
+
+// Metrics are those whose history Collect reads, besides what the memory keeps of all objects anyway.
+func Metrics() []metric.ID {
+	return []metric.ID{
+		metric.CPUThrottledRate, metric.CPUPressureSomeRate, metric.CPUPressureFullRate,
+		metric.MemoryMajorPageFaultsRate, metric.MemoryPressureSomeRate, metric.MemoryPressureFullRate,
+		metric.DiskReadBytesRate, metric.DiskWriteBytesRate, metric.IOPressureSomeRate, metric.IOPressureFullRate,
+	}
+}
+
+// The metrics of stalls, by resource.
+var (
+	someOf    = [numResources]metric.ID{metric.CPUPressureSomeRate, metric.MemoryPressureSomeRate, metric.IOPressureSomeRate}
+	fullOf    = [numResources]metric.ID{metric.CPUPressureFullRate, metric.MemoryPressureFullRate, metric.IOPressureFullRate}
+	counterOf = [numResources]metric.ID{metric.CPUPressureSome, metric.MemoryPressureSome, metric.IOPressureSome}
+)
+
+// collector reads facts from memory. What it reads of a node is kept for the next pod there.
+type collector struct {
+	View
+	facts  *cluster.Facts
+	window time.Duration
+	nodes  map[metric.NodeName]*nodeFacts
+}
+
+// nodeFacts are what all pods of a node share.
+type nodeFacts struct {
+	pods     []Use
+	whole    Use
+	noStalls string
+}
+
+// slack is how much more of the history of neighbours is read: nodes read each cgroup at its own moments.
+const slack = time.Minute
+
+// span returns the time that is looked at: it ends at the newest reading of the pod.
+func (c *collector) span(pod *metric.Sample) (from, to time.Time) {
+	to = pod.Time(metric.CPU)
+	return to.Add(-c.window), to
+}
+
+func (c *collector) series(e metric.Entity, id metric.ID, scale float64, from, to time.Time) (s Series) {
+	for at, v := range c.Points(e, id, from, to) {
+		s = append(s, Point{at, v * scale})
+	}
+	return s
+}
+
+var nanocores = metric.Nanocores.Prometheus()
+
+// load reads what everybody used of the resources that pods compete for.
+func (c *collector) load(s *metric.Sample, from, to time.Time) Use {
+	e := s.Entity
+	get := func(id metric.ID) float64 { v, _ := s.Values.Get(id); return v }
+	return Use{
+		Namespace: string(e.Namespace), Name: string(e.Pod),
+		CPU: c.series(e, metric.CPUUsageRate, nanocores, from, to), WorkingSet: c.series(e, metric.MemoryWorkingSet, 1, from, to),
+		Read: c.series(e, metric.DiskReadBytesRate, 1, from, to), Write: c.series(e, metric.DiskWriteBytesRate, 1, from, to),
+		CPURequest: get(metric.CPURequest) * nanocores, CPULimit: get(metric.CPULimit) * nanocores,
+		MemoryRequest: get(metric.MemoryRequest), MemoryLimit: get(metric.MemoryLimit),
+	}
+}
+
+// use reads all about a pod or a container.
+func (c *collector) use(s *metric.Sample, from, to time.Time) Use {
+	u := c.load(s, from, to)
+	e := s.Entity
+	if e.Kind == metric.Container {
+		u.Name = e.Name
+	}
+	u.Throttled = c.series(e, metric.CPUThrottledRate, nanocores, from, to)
+	u.Memory = c.series(e, metric.MemoryUsage, 1, from, to)
+	u.MajorFaults = c.series(e, metric.MemoryMajorPageFaultsRate, 1, from, to)
+	for r := range resources {
+		u.Some[r] = c.series(e, someOf[r], 1, from, to)
+		u.Full[r] = c.series(e, fullOf[r], 1, from, to)
+	}
+	return u
+}
+
+// node reads a node and its pods.
+func (c *collector) node(name metric.NodeName, from, to time.Time) *nodeFacts {
+	if n := c.nodes[name]; n != nil {
+		return n
+	}
+	n := &nodeFacts{}
+	c.nodes[name] = n
+	from, to = from.Add(-slack), to.Add(slack)
+	stalls, detailed := false, false
+	c.EachOn(name, metric.Pod, func(s *metric.Sample) bool {
+		if s.Entity.Part != "" {
+			return true
+		}
+		stalls = stalls || hasStalls(s)
+		detailed = detailed || isDetailed(s)
+		n.pods = append(n.pods, c.load(s, from, to))
+		return true
+	})
+	if !stalls {
+		n.noStalls = noStalls(string(name), detailed)
+	}
+	e := metric.Entity{Kind: metric.Node, Node: name}
+	s, ok := c.Lookup(e)
+	if !ok {
+		return n
+	}
+	n.whole = c.load(s, from, to)
+	capacity, reserved := func(id metric.ID, scale float64) float64 { v, _ := s.Values.Get(id); return v * scale }, 0.0
+	n.whole.CPULimit, n.whole.CPURequest = capacity(metric.CPUNodeCapacity, nanocores), reserved
+	if a := capacity(metric.CPUNodeAllocatable, nanocores); a > 0 {
+		n.whole.CPURequest = max(0, n.whole.CPULimit-a)
+	}
+	n.whole.MemoryLimit, n.whole.MemoryRequest = capacity(metric.MemoryNodeCapacity, 1), reserved
+	if a := capacity(metric.MemoryNodeAllocatable, 1); a > 0 {
+		n.whole.MemoryRequest = max(0, n.whole.MemoryLimit-a)
+	}
+	return n
+}
+
+// hasStalls reports whether a node reports stalls of a pod. cAdvisor writes 0 where the kernel has none,
+// and a pod that has run has waited for a CPU at some time.
+func hasStalls(s *metric.Sample) bool {
+	for _, id := range counterOf {
+		if v, _ := s.Values.Get(id); v > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// isDetailed reports whether the endpoint that is read has details of memory.
+func isDetailed(s *metric.Sample) bool { return s.Values.Has(metric.MemoryRSS) }
+
+// noStalls returns why the pods of a node have no stalls. detailed is set if the node reports details of
+// memory, which only an endpoint with stalls has.
+func noStalls(node string, detailed bool) string {
+	if !detailed {
+		return "weir reads no stalls of node " + node + ": /metrics/resource has none. Read /metrics/cadvisor of its kubelet or of weir's agent: --source=kubelet:?endpoint=cadvisor."
+	}
+	return "node " + node + " reports no stalls of pods. On cgroup version 1 the kernel has none. On version 2 the kernel needs CONFIG_PSI (and psi=1 on its command line, if it is off by default), and a kubelet the feature gate KubeletPSI (on by default since Kubernetes 1.34)."
+}
+
+// collect returns the facts about a pod.
+func (c *collector) collect(ref metric.PodRef) (f Facts, ok bool) {
+	pod, containers := c.Pod(ref)
+	if pod == nil || pod.Times[metric.CPU] == 0 {
+		return f, false
+	}
+	from, to := c.span(pod)
+	n := c.node(pod.Entity.Node, from, to)
+	f = Facts{Node: string(pod.Entity.Node), From: from, To: to, Pod: c.use(pod, from, to), Whole: n.whole, NoStalls: n.noStalls}
+	for _, s := range containers {
+		f.Containers = append(f.Containers, c.use(s, from, to))
+	}
+	for i := range n.pods {
+		if o := &n.pods[i]; o.Namespace != string(ref.Namespace) || o.Name != string(ref.Name) {
+			f.Neighbours = append(f.Neighbours, *o)
+		}
+	}
+	if p := c.facts.Pod(ref); p != nil {
+		if owner := p.Workload(); owner.Name != "" {
+			f.Workload = &Workload{owner.Kind, owner.Name}
+		}
+	}
+	return f, true
+}
+
+// lost returns the largest share of the time that a pod waited for one resource or, without stalls, that
+// its own limits on CPU held it back.
+func (c *collector) lost(pod *metric.Sample, stalls bool) (share float64) {
+	from, to := c.span(pod)
+	mean := func(e metric.Entity, id metric.ID, scale float64) float64 {
+		v, _ := c.series(e, id, scale, from, to).mean(from)
+		return v
+	}
+	if stalls {
+		for _, id := range someOf {
+			share = max(share, min(1, mean(pod.Entity, id, 1)))
+		}
+		return share
+	}
+	if !isDetailed(pod) { // no endpoint without details has throttled time
+		return 0
+	}
+	_, containers := c.Pod(pod.Entity.PodRef())
+	for _, s := range append(containers, pod) {
+		if s.Values.Has(metric.CPUThrottled) {
+			share = max(share, standstill(mean(s.Entity, metric.CPUThrottledRate, nanocores), mean(s.Entity, metric.CPUUsageRate, nanocores)))
+		}
+	}
+	return share
+}

@@ -1,0 +1,349 @@
+package slow
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// Facts are the readings about one pod and its node.
+type Facts struct {
+	Node     string
+	Workload *Workload
+	From, To time.Time
+	// Pod is the pod itself, and Containers are its own.
+	Pod        Use
+	Containers []Use
+	// Neighbours are the other pods of the node.
+	Neighbours []Use
+	// Whole is the whole node: its use is that of the pods and of all else. Its limits are its capacity,
+	// and its requests what it reserves for processes outside pods.
+	Whole Use
+	// NoStalls is a sentence with the reason why the node does not report stalls of pods; empty if it does.
+	NoStalls string
+	// MayName reports whether the caller may see the pods of a namespace. Nil means all.
+	MayName func(namespace string) bool
+}
+
+// Use is what a pod, a container or a node used, waited for and may use. CPU is in cores, throttled time
+// in seconds a second over all CPUs, memory in bytes, disk I/O in bytes per second, stalls are shares of
+// the time. A limit or a request of 0 means that there is none.
+type Use struct {
+	Namespace, Name string
+
+	CPU, Throttled                                   Series
+	Memory, WorkingSet                               Series // with the page cache, and without what can be dropped of it
+	MajorFaults                                      Series // page faults a second that read from disk
+	Read, Write                                      Series
+	Some, Full                                       [numResources]Series
+	CPURequest, CPULimit, MemoryRequest, MemoryLimit float64
+}
+
+// When the parts of a wait are named.
+const (
+	// least is the smallest share of the time that is worth a word.
+	least = 0.01
+	// leastOfStall is the smallest share of a stall for which a cause is named. What is less is within what
+	// readings at different moments can show.
+	leastOfStall = 0.1
+	// leastOfPart is the smallest share of the neighbours' part for which one of them is named.
+	leastOfPart = 0.2
+)
+
+// When a node is short of a resource, and a limit is reached.
+const (
+	busyCPU    = 0.85 // of the node's CPUs in use: threads find their CPU taken
+	fullMemory = 0.85 // of the node's memory in the working set: the kernel looks for pages to drop
+	atLimit    = 0.95 // of the limit on memory in use, the page cache included: each new page drops another
+	leastDisk  = 1 << 20
+)
+
+// decision is the work on one answer.
+type decision struct {
+	Facts
+	tallies [numResources]tally
+	slow    Slow
+}
+
+// tally is what is added up about one resource, in seconds.
+type tally struct {
+	known                bool
+	measured, some, full float64
+	parts                [numCauses]float64
+	others               []other // by Facts.Neighbours
+	// unclear is the part of ownLimit that may be due to others.
+	unclear float64
+	// node and own are what the node and the pod used while the pod waited, times the time it waited.
+	node, own float64
+}
+
+// other is what one neighbour used while the pod waited, times the time it waited, and its part.
+type other struct{ seconds, used, above float64 }
+
+// Decide returns what the pod waited for, and why.
+func Decide(f Facts) Slow {
+	d := &decision{Facts: f}
+	d.slow = Slow{
+		Namespace: f.Pod.Namespace, Pod: f.Pod.Name, Node: f.Node, Workload: f.Workload, From: f.From.UTC(), To: f.To.UTC(), Evidence: []string{},
+	}
+	split := [numResources]func(*tally, *reading){d.splitCPU, d.splitMemory, d.splitIO}
+	for r := range split {
+		t := &d.tallies[r]
+		t.others = make([]other, len(f.Neighbours))
+		if f.NoStalls != "" {
+			continue
+		}
+		for _, rd := range f.Pod.Some[r].readings(f.From) {
+			rd.value = min(max(rd.value, 0), 1)
+			t.known = true
+			t.measured += rd.seconds()
+			t.some += rd.value * rd.seconds()
+			t.full += min(max(f.Pod.Full[r].get(rd.from, rd.to), 0), rd.value) * rd.seconds()
+			if rd.value > 0 {
+				split[r](t, &rd)
+			}
+		}
+	}
+	d.conclude()
+	return d.slow
+}
+
+// splitCPU divides a wait for CPU. The kernel counts threads that a CPU limit holds back as waiting, too:
+// that part is taken off first.
+func (d *decision) splitCPU(t *tally, rd *reading) {
+	throttled, several, known := d.throttled(rd)
+	wait := rd.value - throttled
+	t.add(ownLimit, throttled, rd)
+	used, ok := d.Whole.CPU.over(rd.from, rd.to)
+	switch {
+	case !known, !ok, d.Whole.CPULimit == 0:
+		t.add(unknown, wait, rd)
+	case used < busyCPU*d.Whole.CPULimit:
+		t.observe(d, rd, cpuUse)
+		t.add(nobody, wait, rd)
+	default:
+		if several {
+			t.unclear += throttled * rd.seconds()
+		}
+		d.divide(t, rd, wait, wait, cpuUse)
+	}
+}
+
+// throttled returns the share of the time in which CPU limits held the pod back, at most the time in which
+// it waited. The kernel adds up throttled time over the CPUs. While the quota is used up no thread of the
+// cgroup runs, so the time in which all of them wait bounds it, too. several is set
+// if that is less than the throttled time, because threads were held back on several CPUs at once. known is
+// false if a limit has no reading.
+func (d *decision) throttled(rd *reading) (share float64, several, known bool) {
+	known = true
+	add := func(u *Use) {
+		time, ok := u.Throttled.over(rd.from, rd.to)
+		if !ok {
+			known = known && u.CPULimit == 0
+			return
+		}
+		full, ok := u.Full[cpu].over(rd.from, rd.to)
+		if !ok {
+			full = rd.value
+		}
+		share += max(0, min(time, full))
+		several = several || time > 1.1*full
+	}
+	for i := range d.Containers {
+		add(&d.Containers[i])
+	}
+	// The limit of a pod whose containers have one is theirs added up.
+	if len(d.Pod.Throttled) > 0 || !slices.ContainsFunc(d.Containers, func(u Use) bool { return u.CPULimit > 0 }) {
+		add(&d.Pod)
+	}
+	return min(share, rd.value), several, known
+}
+
+// splitMemory divides a wait for memory.
+func (d *decision) splitMemory(t *tally, rd *reading) {
+	used, ok := d.Whole.WorkingSet.over(rd.from, rd.to)
+	short := fullMemory * d.Whole.MemoryLimit
+	switch {
+	case d.atMemoryLimit(rd):
+		t.add(ownLimit, rd.value, rd)
+	case !ok || short == 0:
+		t.add(unknown, rd.value, rd)
+	case used < short:
+		t.observe(d, rd, memoryUse)
+		t.add(nobody, rd.value, rd)
+	default:
+		d.divide(t, rd, rd.value, used-short, memoryUse)
+	}
+}
+
+// atMemoryLimit reports whether the pod or one of its containers had reached its limit on memory.
+func (d *decision) atMemoryLimit(rd *reading) bool {
+	reached := func(u *Use) bool {
+		return u.MemoryLimit > 0 && max(u.Memory.get(rd.from, rd.to), u.WorkingSet.get(rd.from, rd.to)) >= atLimit*u.MemoryLimit
+	}
+	return reached(&d.Pod) || slices.ContainsFunc(d.Containers, func(u Use) bool { return reached(&u) })
+}
+
+// splitIO divides a wait for disk I/O. What is dropped at a limit on memory is read again: that wait is
+// one for memory as well. The rest is divided by the bytes of the pods: disks have no requests.
+func (d *decision) splitIO(t *tally, rd *reading) {
+	wait := rd.value
+	if d.atMemoryLimit(rd) {
+		again := min(wait, max(0, d.Pod.Some[memory].get(rd.from, rd.to)))
+		t.add(ownLimit, again, rd)
+		wait -= again
+	}
+	used := t.observe(d, rd, diskUse)
+	own, others := used.own, used.others
+	if others < leastDisk {
+		others = 0
+	}
+	switch {
+	case others == 0 && own < leastDisk:
+		t.add(nobody, wait, rd)
+	default:
+		byOthers := wait * others / (own + others)
+		t.add(ownUse, wait-byOthers, rd)
+		t.share(byOthers, &used, rd)
+	}
+}
+
+// quantity is how the use of a resource is read.
+type quantity struct {
+	used    func(u *Use, from, to time.Time) float64
+	request func(*Use) float64
+	limit   func(*Use) float64
+}
+
+var (
+	cpuUse    = &quantity{func(u *Use, from, to time.Time) float64 { return u.CPU.get(from, to) }, func(u *Use) float64 { return u.CPURequest }, func(u *Use) float64 { return u.CPULimit }}
+	memoryUse = &quantity{func(u *Use, from, to time.Time) float64 { return u.WorkingSet.get(from, to) }, func(u *Use) float64 { return u.MemoryRequest }, func(u *Use) float64 { return u.MemoryLimit }}
+	diskUse   = &quantity{func(u *Use, from, to time.Time) float64 { return u.Read.get(from, to) + u.Write.get(from, to) }, func(*Use) float64 { return 0 }, func(*Use) float64 { return 0 }}
+)
+
+// usage is what everybody used of a resource during one reading.
+type usage struct {
+	node, own, ownAbove float64
+	above               []float64 // by Facts.Neighbours
+	others, outside     float64   // above requests: all neighbours, and what runs outside pods
+}
+
+// observe reads what everybody used, and adds it to the means.
+func (t *tally) observe(d *decision, rd *reading, q *quantity) usage {
+	weight := rd.value * rd.seconds()
+	u := usage{node: q.used(&d.Whole, rd.from, rd.to), own: max(0, q.used(&d.Pod, rd.from, rd.to)), above: make([]float64, len(d.Neighbours))}
+	u.ownAbove = max(0, u.own-q.request(&d.Pod))
+	pods := u.own
+	for i := range d.Neighbours {
+		n := &d.Neighbours[i]
+		used := max(0, q.used(n, rd.from, rd.to))
+		u.above[i] = max(0, used-q.request(n))
+		u.others += u.above[i]
+		pods += used
+		t.others[i].used += used * weight
+		t.others[i].above += u.above[i] * weight
+	}
+	u.outside = max(0, u.node-pods-q.request(&d.Whole))
+	t.node += u.node * weight
+	t.own += u.own * weight
+	return u
+}
+
+// divide divides a wait on a node that is short of a resource. enough is how much the others would have
+// to use less so that the pod waits no more: if they use less than that above their requests, they explain
+// only a part. What the pod uses above its request beyond what they do is its own part.
+func (d *decision) divide(t *tally, rd *reading, wait, enough float64, q *quantity) {
+	u := t.observe(d, rd, q)
+	all := u.others + u.outside
+	lead := max(0, u.ownAbove-all)
+	byOthers := 0.0
+	if all > 0 {
+		byOthers = wait * min(1, all/max(enough, math.SmallestNonzeroFloat64)) * all / (all + lead)
+	}
+	if lead > 0 || u.own >= u.node/2 {
+		t.add(ownUse, wait-byOthers, rd)
+	} else {
+		t.add(nodeFull, wait-byOthers, rd)
+	}
+	if all > 0 {
+		t.add(system, byOthers*u.outside/all, rd)
+		t.share(byOthers*u.others/all, &u, rd)
+	}
+}
+
+// share adds a wait that is due to neighbours, by what each used above its request.
+func (t *tally) share(wait float64, u *usage, rd *reading) {
+	t.add(neighbours, wait, rd)
+	for i := range u.above {
+		if u.others > 0 {
+			t.others[i].seconds += wait * u.above[i] / u.others * rd.seconds()
+		}
+	}
+}
+
+// add adds a share of a reading to a cause.
+func (t *tally) add(cause int, share float64, rd *reading) {
+	t.parts[cause] += max(0, share) * rd.seconds()
+}
+
+// isNamed reports whether a cause is large enough to be named.
+func (t *tally) isNamed(cause int) bool {
+	part := t.parts[cause]
+	return part > 0 && part >= least*t.measured && part >= leastOfStall*t.some
+}
+
+// stall returns the answer about one resource.
+func (d *decision) stall(r int) Stall {
+	t, s := &d.tallies[r], Stall{Resource: resources[r]}
+	if !t.known {
+		return s
+	}
+	some, full := t.some/t.measured, t.full/t.measured
+	s.Some, s.Full = &some, &full
+	for c := range t.parts {
+		if t.parts[c] > 0 {
+			s.Parts = append(s.Parts, Part{causes[c], t.parts[c] / t.measured})
+		}
+	}
+	slices.SortStableFunc(s.Parts, func(a, b Part) int { return cmp.Compare(b.Share, a.Share) })
+	if t.isNamed(neighbours) {
+		s.Neighbours = d.named(t)
+	}
+	return s
+}
+
+// named returns the neighbours with the largest parts.
+func (d *decision) named(t *tally) (all []Neighbour) {
+	for i := range t.others {
+		o, u := &t.others[i], &d.Neighbours[i]
+		if o.seconds <= 0 || o.seconds < leastOfPart*t.parts[neighbours] {
+			continue
+		}
+		n := Neighbour{Used: o.used / t.some, Above: o.above / t.some, Share: o.seconds / t.measured}
+		if d.MayName == nil || d.MayName(u.Namespace) {
+			n.Namespace, n.Pod = u.Namespace, u.Name
+		}
+		all = append(all, n)
+	}
+	slices.SortStableFunc(all, func(a, b Neighbour) int { return cmp.Compare(b.Share, a.Share) })
+	return all
+}
+
+// throttledMean returns the mean of the throttled time in seconds a second, over the pod and its containers,
+// the share of the time in which limits held one of them back, and whether that was measured.
+func (d *decision) throttledMean() (sum, still float64, ok bool) {
+	for _, u := range d.withLimits() {
+		if held, measured := u.Throttled.mean(d.From); measured {
+			used, _ := u.CPU.mean(d.From)
+			sum, still, ok = sum+held, max(still, standstill(held, used)), true
+		}
+	}
+	return sum, still, ok
+}
+
+// standstill estimates the share of the time in which a limit on CPU held a cgroup back. Both are in
+// seconds a second: together they are the CPUs that its threads could have used, if all are always busy.
+func standstill(throttled, used float64) float64 {
+	return max(0, throttled) / max(1, max(0, throttled)+max(0, used))
+}

@@ -1,0 +1,169 @@
+package slow_test
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/explain/slow"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors"
+	"github.com/weir-metrics/weir/sinks/memory"
+)
+
+// view is weir's memory as the API reads it.
+type view struct{ *memory.Snapshot }
+
+func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
+	return func(yield func(time.Time, float64) bool) {
+		for _, p := range v.History(e, id, from, to) {
+			if !yield(time.Unix(0, p.Time), p.Value) {
+				return
+			}
+		}
+	}
+}
+
+// entity is what a node reports of a pod, its container or itself: counters grow by these amounts a second.
+type entity struct {
+	metric.Entity
+	counters map[metric.ID]float64
+	gauges   map[metric.ID]float64
+}
+
+const second = float64(time.Second)
+
+// observe sends rounds of a node through the pipeline to a memory sink, as they come from a kubelet.
+func observe(t *testing.T, sink *memory.Sink, node metric.NodeName, entities []entity) {
+	t.Helper()
+	pipeline := processors.New(processors.Options{})
+	for i := range readings + 1 {
+		at := noon.Add(step * time.Duration(i-readings))
+		b := &metric.Batch{Source: "kubelet:cadvisor", Node: node, Interval: step, Resolution: time.Millisecond, Began: at, Ended: at, Exhaustive: true}
+		for _, e := range entities {
+			s := b.Add(e.Entity)
+			s.Instance.Start = noon.Add(-time.Hour).UnixNano()
+			for id, perSecond := range e.counters {
+				s.Values.Set(id, 1e9+perSecond*float64(i)*step.Seconds())
+				s.Times[id.Describe().Group] = at.UnixNano()
+			}
+			for id, v := range e.gauges {
+				s.Values.Set(id, v)
+				if g := id.Describe().Group; g != metric.Spec {
+					s.Times[g] = at.UnixNano()
+				}
+			}
+		}
+		pipeline.Process(nil, b, at)
+		if err := sink.Write(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// pod returns a pod and its only container. Stalls and use are shares and cores.
+func pod(name string, cores, request, some, throttled, limit float64) []entity {
+	whole := metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: metric.PodName(name)}
+	own := whole
+	own.Kind, own.Name = metric.Container, "app"
+	counters := map[metric.ID]float64{
+		metric.CPUUsage: cores * second, metric.CPUPressureSome: some * second, metric.CPUPressureFull: some * second,
+		metric.MemoryPressureSome: 0, metric.MemoryPressureFull: 0, metric.IOPressureSome: 0, metric.IOPressureFull: 0,
+	}
+	gauges := map[metric.ID]float64{metric.MemoryUsage: 1 << 26, metric.MemoryWorkingSet: 1 << 26, metric.MemoryRSS: 1 << 25, metric.CPURequest: request * 1e9}
+	limited := map[metric.ID]float64{}
+	for id, v := range counters {
+		limited[id] = v
+	}
+	bounds := map[metric.ID]float64{}
+	for id, v := range gauges {
+		bounds[id] = v
+	}
+	if limit > 0 {
+		limited[metric.CPUThrottled], bounds[metric.CPULimit] = throttled*second, limit*1e9
+	}
+	return []entity{{whole, counters, gauges}, {own, limited, bounds}}
+}
+
+func node(cores float64) entity {
+	return entity{metric.Entity{Kind: metric.Node, Node: "n1"}, map[metric.ID]float64{metric.CPUUsage: cores * second},
+		map[metric.ID]float64{metric.MemoryWorkingSet: 1 << 30, metric.MemoryUsage: 1 << 30, metric.CPUNodeCapacity: 4e9, metric.MemoryNodeCapacity: 8 << 30}}
+}
+
+// TestReportFromMemory checks what is answered from the memory sink as it is, and the list of a cluster.
+func TestReportFromMemory(t *testing.T) {
+	sink := memory.New(memory.Options{})
+	entities := []entity{node(3.95)}
+	entities = append(entities, pod("limited", 0.5, 0.5, 0.5, 0.5, 0.5)...)
+	entities = append(entities, pod("starved", 0.3, 0.3, 0.7, 0, 0)...)
+	entities = append(entities, pod("hog", 3.1, 0.1, 0.4, 0, 0)...)
+	entities = append(entities, pod("calm", 0.05, 0.1, 0.001, 0, 1)...)
+	observe(t, sink, "n1", entities)
+	v := view{sink.Snapshot()}
+
+	one := func(name, want string) {
+		t.Helper()
+		r, ok := slow.NewReport(slow.Query{Namespace: "shop", Pod: metric.PodName(name)}, v, nil, noon)
+		if !ok || r.Summary != want || len(r.Pods) != 1 {
+			t.Errorf("%s: %v, %q; want %q", name, ok, r.Summary, want)
+		}
+	}
+	one("limited", "Pod shop/limited waited for CPU 50% of the last 5m, held back by its own CPU limit of 500m.")
+	one("starved", "Pod shop/starved waited for CPU 70% of the last 5m, because of shop/hog.")
+	one("hog", "Pod shop/hog waited for CPU 40% of the last 5m, because it wants more CPU than node n1 has for it.")
+	one("calm", "Pod shop/calm waited for CPU, memory and disk I/O in less than 1% of the last 5m.")
+	if r, ok := slow.NewReport(slow.Query{Namespace: "shop", Pod: "gone"}, v, nil, noon); ok {
+		t.Errorf("a pod that is not there: %+v, want none", r)
+	}
+
+	r, ok := slow.NewReport(slow.Query{}, v, nil, noon)
+	var order []string
+	for _, s := range r.Pods {
+		order = append(order, s.Pod)
+	}
+	const want = "3 pods in the cluster waited for CPU, memory or disk I/O for more than 1% of the last 5m."
+	if got := strings.Join(order, " "); !ok || got != "starved limited hog" || r.Summary != want || r.Measured != 4 || r.NotMeasured != 0 || r.NotKnown != "" {
+		t.Errorf("the cluster: %v, %q, %+v; want starved limited hog, %q", ok, got, r, want)
+	}
+	if r, _ := slow.NewReport(slow.Query{Namespace: "calm"}, v, nil, noon); len(r.Pods) != 0 || r.Measured != 0 {
+		t.Errorf("another namespace: %+v, want no pods", r)
+	}
+}
+
+// TestNoStalls checks what is answered where the node reports no stalls of pods: none at all, or zeros, as a
+// kubelet's cAdvisor writes on cgroup version 1.
+func TestNoStalls(t *testing.T) {
+	for _, zeros := range []bool{true, false} {
+		sink := memory.New(memory.Options{})
+		entities := append([]entity{node(3.95)}, pod("limited", 0.5, 0.5, 0.5, 0.5, 0.5)...)
+		entities = append(entities, pod("free", 0.5, 0.5, 0.5, 0, 0)...)
+		for _, e := range entities {
+			for _, id := range []metric.ID{metric.CPUPressureSome, metric.CPUPressureFull, metric.MemoryPressureSome, metric.MemoryPressureFull, metric.IOPressureSome, metric.IOPressureFull} {
+				delete(e.counters, id)
+				if zeros {
+					e.gauges[id] = 0
+				}
+			}
+		}
+		observe(t, sink, "n1", entities)
+		v := view{sink.Snapshot()}
+		r, _ := slow.NewReport(slow.Query{}, v, nil, noon)
+		if len(r.Pods) != 1 || r.NotMeasured != 2 || !strings.Contains(r.NotKnown, "cgroup version 1") || !strings.Contains(r.Pods[0].Summary, "Pod shop/limited was held back by its own CPU limit of 500m for about 50% of the last 5m") {
+			t.Errorf("zeros %v: %+v; want pod limited, and why the rest is not known", zeros, r)
+		}
+		if r, _ := slow.NewReport(slow.Query{Namespace: "shop", Pod: "free"}, v, nil, noon); len(r.Pods) != 1 || r.Pods[0].Summary != "Pod shop/free was not measured: what it waited for is not known." || len(r.Pods[0].NotKnown) == 0 {
+			t.Errorf("zeros %v: %+v; want that nothing is known", zeros, r)
+		}
+	}
+}
+
+// TestHistoryIsKept checks that the memory keeps the history that answers need.
+func TestHistoryIsKept(t *testing.T) {
+	for _, id := range slow.Metrics() {
+		if !slices.Contains(memory.DefaultHistoryMetrics(), id) {
+			t.Errorf("the memory has no history of %v", id)
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package slow
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/internal/humanize"
+)
+
+// words are the names of the resources in sentences.
+var words = [numResources]string{"CPU", "memory", "disk I/O"}
+
+// reasons are what follows "waited for CPU 40% of the last 5m, ". LIMIT is the limit that was reached, NODE
+// the node, WHO the neighbours.
+var reasons = [numResources][numCauses]string{
+	cpu: {
+		ownLimit: "held back by LIMIT", ownUse: "because it wants more CPU than node NODE has for it", neighbours: "because of WHO",
+		system: "because of processes of node NODE outside pods", nodeFull: "because node NODE is full, and nobody uses more than requested",
+		nobody: "and nobody is the cause: node NODE was not short of CPU", unknown: "and why is not known",
+	},
+	memory: {
+		ownLimit: "held back by LIMIT", ownUse: "because node NODE is short of memory, and the pod uses more than it requests", neighbours: "because of WHO",
+		system: "because of processes of node NODE outside pods", nodeFull: "because node NODE is full, and nobody uses more than requested",
+		nobody: "and nobody is the cause: node NODE was not short of memory, and no limit was reached", unknown: "and why is not known",
+	},
+	io: {
+		ownLimit: "to read again what LIMIT made the kernel drop", ownUse: "for what it reads and writes itself", neighbours: "because of WHO",
+		nobody: "and nobody is the cause: no pod of node NODE read or wrote much", unknown: "and why is not known",
+	},
+}
+
+// advice is what to do about the largest cause.
+var advice = [numResources][numCauses]string{
+	cpu: {
+		ownLimit:   "Raise limits.cpu of CONTAINER, or remove that limit: `weir resize recommend` shows what fits.",
+		ownUse:     "Let it run fewer threads at once, add replicas, or move it to a node with more CPUs.",
+		neighbours: "Raise requests.cpu of the pod to what it needs, because the kernel divides CPU by requests. Or give WHO a limit, or move one of them.",
+		system:     "`weir top cgroups --node NODE` shows what runs there outside pods. Reserve CPU for it in the kubelet's configuration (systemReserved, kubeReserved).",
+		nodeFull:   "Move a pod to another node, or add a node.",
+		nobody:     "Change no limit and no neighbour. Look for pinned CPUs (cpuset), and for bursts that are shorter than the time between two readings.",
+	},
+	memory: {
+		ownLimit:   "Raise limits.memory of CONTAINER: at the limit each new page makes the kernel drop another one.",
+		ownUse:     "Raise requests.memory of the pod to what it uses, so that it is scheduled where there is that much.",
+		neighbours: "Set limits.memory of WHO near what they request, or move one of them.",
+		system:     "`weir top cgroups --node NODE` shows what runs there outside pods. Reserve memory for it in the kubelet's configuration (systemReserved, kubeReserved).",
+		nodeFull:   "Move a pod to another node, or add a node.",
+		nobody:     "Look for a limit that weir does not see: memory.high (the kubelet's MemoryQoS), or memory.max of a slice above the pod.",
+	},
+	io: {
+		ownLimit:   "Raise limits.memory of CONTAINER, so that what it reads stays in memory.",
+		ownUse:     "Use a faster volume, or read and write less.",
+		neighbours: "Move one of them to another node or disk: Kubernetes has no limits on disk I/O.",
+		nobody:     "Look at the volume itself, and at its network if it has one: the time may be that of single slow requests.",
+	},
+}
+
+// undecided is what is missing where a cause is not known.
+var undecided = [numResources]string{
+	cpu:    "What decides about the wait for CPU was not read: the throttled time of what has a CPU limit, or the use of node NODE. /metrics/cadvisor has both, /stats/summary has no throttled time.",
+	memory: "What decides about the wait for memory was not read: the use of node NODE.",
+}
+
+// mostly is the share of the time asked for that must be measured, or else the answer states how much was.
+const mostly = 0.9
+
+// conclude writes the answer.
+func (d *decision) conclude() {
+	s := &d.slow
+	worst := -1
+	for r := range d.tallies {
+		t := &d.tallies[r]
+		s.Stalls = append(s.Stalls, d.stall(r))
+		s.MeasuredSeconds = max(s.MeasuredSeconds, t.measured)
+		if t.known && t.some >= least*t.measured && (worst < 0 || t.some/t.measured > s.Lost) {
+			worst, s.Lost = r, t.some/t.measured
+		}
+	}
+	throttled, still, limited := d.throttledMean()
+	if limited {
+		s.Stalls[cpu].Throttled = &throttled
+	}
+	window := "the last " + humanize.Duration(d.To.Sub(d.From).Round(time.Second))
+	if d.NoStalls == "" && s.MeasuredSeconds < mostly*d.To.Sub(d.From).Seconds() {
+		window = "the " + humanize.Seconds(math.Round(s.MeasuredSeconds)) + " that were measured"
+	}
+	switch {
+	case d.NoStalls != "":
+		d.withoutStalls(still, limited, window)
+	case s.MeasuredSeconds == 0:
+		s.Message = "its stalls were not read twice yet, so what it waited for is not known"
+	case worst < 0:
+		s.Message = fmt.Sprintf("waited for CPU, memory and disk I/O in less than %s of %s", humanize.Percent(least), window)
+	default:
+		d.explain(worst, window)
+	}
+	for r := range d.tallies {
+		d.describe(r)
+	}
+	for r := range d.tallies {
+		if t := &d.tallies[r]; t.parts[unknown] > 0 && t.parts[unknown] >= least*t.measured {
+			s.NotKnown = append(s.NotKnown, strings.ReplaceAll(undecided[r], "NODE", d.Node))
+		}
+	}
+	if t := &d.tallies[cpu]; t.unclear >= least*t.measured && t.isNamed(ownLimit) {
+		s.NotKnown = append(s.NotKnown, fmt.Sprintf("Node %s was short of CPU, too, and threads were held back on several CPUs at once: how much of the wait its CPU limit explains is at most what is given. Raise the limit, then ask again.", d.Node))
+	}
+	s.Summary = fmt.Sprintf("Pod %s/%s %s.", s.Namespace, s.Pod, s.Message)
+	if d.NoStalls == "" && s.MeasuredSeconds == 0 {
+		s.Summary = fmt.Sprintf("Pod %s/%s: %s.", s.Namespace, s.Pod, s.Message)
+	}
+}
+
+// withoutStalls answers where a node does not report stalls of pods. Throttled time is known nevertheless.
+func (d *decision) withoutStalls(still float64, limited bool, window string) {
+	s := &d.slow
+	s.NotKnown = append(s.NotKnown, d.NoStalls)
+	if !limited {
+		s.Message = "was not measured: what it waited for is not known"
+		return
+	}
+	s.MeasuredSeconds = d.To.Sub(d.From).Seconds()
+	s.NotKnown = append(s.NotKnown, "The time that a CPU limit cost is estimated: the kernel adds up throttled time over the CPUs that the threads could use.")
+	if still < least {
+		s.Message = fmt.Sprintf("was held back by a CPU limit in less than %s of %s; what else it waited for is not known", humanize.Percent(least), window)
+		return
+	}
+	s.Lost, s.Resource, s.Cause = still, CPU, OwnLimit
+	s.Message = fmt.Sprintf("was held back by %s for about %s of %s; what else it waited for is not known", d.limitText(cpu), humanize.Percent(s.Lost), window)
+	s.Advice = d.fill(advice[cpu][ownLimit], cpu)
+}
+
+// explain writes the message about the resource for which the pod waited most.
+func (d *decision) explain(r int, window string) {
+	s, t := &d.slow, &d.tallies[r]
+	s.Resource = resources[r]
+	order := make([]int, 0, numCauses)
+	for c := range t.parts {
+		if t.isNamed(c) {
+			order = append(order, c)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		if t.parts[a] > t.parts[b] {
+			return -1
+		}
+		return 1
+	})
+	s.Message = fmt.Sprintf("waited for %s %s of %s", words[r], humanize.Percent(s.Lost), window)
+	if len(order) == 0 { // at seven causes one has at least a seventh
+		return
+	}
+	s.Cause, s.Advice = causes[order[0]], d.fill(advice[r][order[0]], r)
+	if len(order) == 1 {
+		s.Message += ", " + d.fill(reasons[r][order[0]], r)
+		return
+	}
+	var parts []string
+	for _, c := range order {
+		parts = append(parts, humanize.Percent(t.parts[c]/t.measured)+" "+strings.TrimPrefix(d.fill(reasons[r][c], r), "and "))
+	}
+	s.Message += ": " + strings.Join(parts, ", ")
+}
+
+// fill replaces the placeholders of a text.
+func (d *decision) fill(text string, r int) string {
+	return strings.NewReplacer("LIMIT", d.limitText(r), "CONTAINER", d.limitedText(r), "NODE", d.Node, "WHO", d.neighboursText(r)).Replace(text)
+}
+
+// limited returns the one, of the containers and the pod, that its limit held back most; nil if none has a
+// limit.
+func (d *decision) limited(r int) (most *Use) {
+	degree := func(u *Use) float64 {
+		if r == cpu {
+			return u.Throttled.get(d.From, d.To) + 1e-9*u.CPULimit
+		}
+		if u.MemoryLimit == 0 {
+			return 0
+		}
+		return max(u.Memory.get(d.From, d.To), u.WorkingSet.get(d.From, d.To)) / u.MemoryLimit
+	}
+	for i := range d.Containers {
+		if u := &d.Containers[i]; degree(u) > 0 && (most == nil || degree(u) > degree(most)) {
+			most = u
+		}
+	}
+	if degree(&d.Pod) > 0 && (most == nil || degree(&d.Pod) > degree(most)) {
+		return &d.Pod
+	}
+	return most
+}
+
+func (d *decision) limitText(r int) string {
+	u, resource := d.limited(r), "memory"
+	if r == cpu {
+		resource = "CPU"
+	}
+	if u == nil {
+		return "its own " + resource + " limit"
+	}
+	amount := humanize.Bytes(u.MemoryLimit)
+	if r == cpu {
+		amount = cores(u.CPULimit)
+	}
+	if amount == "0" || amount == "0m" {
+		return "its own " + resource + " limit"
+	}
+	return "its own " + resource + " limit of " + amount
+}
+
+func (d *decision) limitedText(r int) string {
+	if u := d.limited(r); u != nil && u != &d.Pod {
+		return "container " + u.Name
+	}
+	return "the pod"
+}
+
+// neighboursText names the neighbours.
+func (d *decision) neighboursText(r int) string {
+	named, hidden, names := d.stall(r).Neighbours, 0, []string{}
+	for i := range named {
+		if named[i].Pod == "" {
+			hidden++
+			continue
+		}
+		names = append(names, named[i].Namespace+"/"+named[i].Pod)
+	}
+	switch {
+	case hidden == 1:
+		names = append(names, "a pod of another namespace")
+	case hidden > 1:
+		names = append(names, humanize.Count(hidden, "pod")+" of other namespaces")
+	}
+	if len(names) == 0 {
+		return "many neighbours, each of them a little"
+	}
+	return humanize.List(names, 0)
+}
+
+func cores(n float64) string { return humanize.Cores(n * 1e9) }
+
+// fact adds evidence.
+func (d *decision) fact(format string, args ...any) {
+	d.slow.Evidence = append(d.slow.Evidence, fmt.Sprintf(format, args...))
+}
+
+// describe adds the evidence about one resource.
+func (d *decision) describe(r int) {
+	t := &d.tallies[r]
+	if t.known && t.some >= least*t.measured {
+		d.fact("%s: some thread waited %s of the time, and all that could run at once %s", words[r], humanize.Percent(t.some/t.measured), humanize.Percent(t.full/t.measured))
+	}
+	switch {
+	case r == cpu:
+		d.describeThrottling()
+	case r == memory && t.parts[ownLimit] > 0:
+		d.describeMemoryLimit()
+	}
+	if !t.known || t.some < least*t.measured {
+		return
+	}
+	format := [numResources]func(float64) string{cores, humanize.Bytes, humanize.BytesPerSecond}[r]
+	if t.node > 0 && r != io {
+		capacity := [numResources]float64{d.Whole.CPULimit, d.Whole.MemoryLimit}[r]
+		d.fact("node %s used %s of %s while the pod waited, the pod %s", d.Node, format(t.node/t.some), format(capacity), format(t.own/t.some))
+	} else if r == io {
+		d.fact("the pod read and wrote %s while it waited", format(t.own/t.some))
+	}
+	for _, n := range d.stall(r).Neighbours {
+		name := "a pod of another namespace"
+		if n.Pod != "" {
+			name = n.Namespace + "/" + n.Pod
+		}
+		above := ""
+		if r != io {
+			above = fmt.Sprintf(", %s above its request", format(n.Above))
+		}
+		d.fact("%s used %s%s: %s of the time", name, format(n.Used), above, humanize.Percent(n.Share))
+	}
+}
+
+// describeThrottling adds which limits on CPU held threads back.
+func (d *decision) describeThrottling() {
+	for _, u := range d.withLimits() {
+		if held, ok := u.Throttled.over(d.From, d.To); ok && held >= least {
+			d.fact("%s of %s: threads were held back for %s of each second, added up over CPUs, and used %s", limitOf(u, &d.Pod, "CPU"), cores(u.CPULimit), humanize.Seconds(held), cores(u.CPU.get(d.From, d.To)))
+		}
+	}
+}
+
+// describeMemoryLimit adds which limits on memory were reached.
+func (d *decision) describeMemoryLimit() {
+	for _, u := range d.withLimits() {
+		if used := max(u.Memory.get(d.From, d.To), u.WorkingSet.get(d.From, d.To)); u.MemoryLimit > 0 && used >= atLimit*u.MemoryLimit {
+			d.fact("%s of %s: %s were in use, the page cache included", limitOf(u, &d.Pod, "memory"), humanize.Bytes(u.MemoryLimit), humanize.Bytes(used))
+		}
+	}
+	if faults := d.Pod.MajorFaults.get(d.From, d.To); faults >= 1 {
+		d.fact("%s page faults a second had to read from disk", humanize.Decimal(faults, 0))
+	}
+}
+
+// withLimits returns the containers and the pod.
+func (d *decision) withLimits() (all []*Use) {
+	for i := range d.Containers {
+		all = append(all, &d.Containers[i])
+	}
+	return append(all, &d.Pod)
+}
+
+func limitOf(u, pod *Use, resource string) string {
+	if u == pod {
+		return "the pod has a " + resource + " limit"
+	}
+	return fmt.Sprintf("container %s has a %s limit", u.Name, resource)
+}
