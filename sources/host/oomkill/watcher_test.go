@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-metrics/weir/sources/host/oomkill"
 )
 
@@ -248,6 +250,16 @@ func TestVersion1(t *testing.T) {
 	}
 }
 
+// processTime returns the CPU time of this process.
+func processTime(b *testing.B) time.Duration {
+	b.Helper()
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(t.Nano())
+}
+
 // BenchmarkLook measures Looks at 110 pods with two containers each, as 250 ms pass between them, and with
 // a thousand kills a minute.
 func BenchmarkLook(b *testing.B) {
@@ -270,11 +282,11 @@ func BenchmarkLook(b *testing.B) {
 					n.kill(c, c, 1)
 				}
 				n.now = n.now.Add(oomkill.Interval)
-				began := time.Now()
+				began := processTime(b)
 				if _, err := n.watcher.Look(n.now); err != nil {
 					b.Fatal(err)
 				}
-				looks += time.Since(began)
+				looks += processTime(b) - began
 			}
 			b.ReportMetric(float64(looks.Nanoseconds())/float64(b.N), "ns/look")
 			b.ReportMetric(100*looks.Seconds()/(float64(b.N)*oomkill.Interval.Seconds()), "%core")
