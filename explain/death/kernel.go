@@ -52,6 +52,9 @@ func (d *decision) reached(k *endlog.Kill, l *limits) (Cause, string) {
 	case endlog.InContainer:
 		return ContainerLimit, "it reached its own memory limit" + amount(l.own)
 	case endlog.InPod:
+		if l.pod == 0 {
+			return PodLimit, "its pod reached its memory limit, which is the sum of its containers' limits"
+		}
 		return PodLimit, "its pod reached the pod's memory limit" + amount(l.pod)
 	case endlog.InSlice:
 		return SliceLimit, "slice " + humanize.Excerpt(string(k.Slice), 200) + ", which has its pod, reached its memory limit"

@@ -210,3 +210,32 @@ func TestGatheredKillsEndRuns(t *testing.T) {
 		t.Errorf("got %d ends, want that of a child in container app", len(got))
 	}
 }
+
+// TestLimitOfTheOnlyContainer checks whose limit it is if the kubelet set that of the pod's cgroup.
+func TestLimitOfTheOnlyContainer(t *testing.T) {
+	two, own := pod("two"), pod("own")
+	two.Containers = append(two.Containers, cluster.Container{Name: "proxy"})
+	own.Spec.Set(metric.MemoryLimit, 64<<20)
+	one := pod("one")
+	one.Containers = append(one.Containers, cluster.Container{Name: "setup", Role: cluster.Init})
+	var kills []endlog.Kill
+	for _, p := range []*cluster.Pod{one, two, own} {
+		for _, scope := range []endlog.Scope{endlog.InPod, endlog.Child} {
+			kills = append(kills, endlog.Kill{UID: p.UID, ContainerID: p.Containers[0].ID, Scope: scope, Limit: endlog.InPod, Processes: 1, New: 1})
+		}
+	}
+	agent(t, factsOf(1, one, two, own), func(_ *prometheus.Registry, report *endlog.KillReport) {
+		got := map[string]bool{}
+		for _, k := range report.Kills {
+			got[fmt.Sprintf("%s: %s, by the limit of the %s", k.Pod, k.Scope, k.Limit)] = true
+		}
+		for _, want := range []string{
+			"one: container, by the limit of the container", "one: child, by the limit of the container", "two: pod, by the limit of the pod",
+			"two: child, by the limit of the pod", "own: pod, by the limit of the pod", "own: child, by the limit of the pod",
+		} {
+			if !got[want] {
+				t.Errorf("got %v, want %s", got, want)
+			}
+		}
+	}, kills)
+}

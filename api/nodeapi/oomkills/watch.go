@@ -116,6 +116,7 @@ func (w *Watch) look(now time.Time) {
 		if p := pods[k.UID]; p != nil {
 			owner = p.Workload()
 			k.Namespace, k.Pod = p.Namespace, p.Name
+			attribute(k, p)
 			if c := p.ContainerByID(k.ContainerID); c != nil {
 				k.Container = c.Name
 			}
@@ -124,4 +125,25 @@ func (w *Watch) look(now time.Time) {
 		w.events.write(k, pods[k.UID])
 	}
 	w.ends.AddKills(w.Node, kills, pods, endlog.StateOf(facts, w.Node))
+}
+
+// attribute replaces the limit of the pod by that of its only container. The kubelet gives the cgroup of a
+// pod without a limit of its own the sum of its containers' limits. The pod's sandbox counts there, too, so
+// that it is reached first.
+func attribute(k *endlog.Kill, p *cluster.Pod) {
+	if _, own := p.Spec.Get(metric.MemoryLimit); own || k.Limit != endlog.InPod {
+		return
+	}
+	running := 0
+	for i := range p.Containers {
+		if role := p.Containers[i].Role; role == cluster.Regular || role == cluster.Sidecar {
+			running++
+		}
+	}
+	if running > 1 {
+		return
+	}
+	if k.Limit = endlog.InContainer; k.Scope == endlog.InPod {
+		k.Scope = k.Limit
+	}
 }
