@@ -124,14 +124,14 @@ func (a *Autopilot) ObserveOOMKill(OOMKill) {}
 
 // Recommend implements Estimator.
 func (a *Autopilot) Recommend(now time.Time) (requests resize.Amounts) {
-	of := func(r resize.Resource, w *movingWindow) resize.Amount {
+	recommend := func(r resize.Resource, w *movingWindow) resize.Amount {
 		w.advance(now, a.options.SafetyMargin)
 		if len(w.recommended) == 0 {
 			return resize.Amount{}
 		}
 		return roundUp(r, w.highest(now.Add(-a.options.Stabilization)), w.options.Floor)
 	}
-	return resize.Amounts{CPU: of(resize.CPU, &a.cpu), Memory: of(resize.Memory, &a.memory)}
+	return resize.Amounts{CPU: recommend(resize.CPU, &a.cpu), Memory: recommend(resize.Memory, &a.memory)}
 }
 
 // windowLength is the length of a window, and bucketsOfWindow the number of buckets of its histogram.

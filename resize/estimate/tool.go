@@ -19,7 +19,7 @@ const (
 	ToolAutopilot Tool = "autopilot"
 )
 
-// OwnRule is the name of the rule of package resize itself, which is no Tool.
+// OwnRule is the name of the rule of package resize itself. It is not a Tool.
 const OwnRule = "weir"
 
 // Names returns what ParseTool takes.
@@ -33,7 +33,7 @@ func ParseTool(name string) (resize.Tool, error) {
 	case name == OwnRule:
 		return nil, nil
 	case !slices.Contains(Names(), name):
-		return nil, fmt.Errorf("%q is no estimator: there are %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("%q is not an estimator: there are %s", name, strings.Join(Names(), ", "))
 	}
 	return Tool(name), nil
 }

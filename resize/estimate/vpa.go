@@ -68,7 +68,7 @@ func VPAFloor(millicores, mebibytes float64, containers int) resize.Amounts {
 // An OOM kill counts as a peak above the larger of the memory request and the peak so far. A
 // recommendation is a percentile of the histogram plus the safety margin.
 //
-// Three things that VPA's process does around this are left to the caller. It starts anew when a
+// Three things that VPA's process does around this are left to the caller. It starts again when a
 // workload had no sample for eight days. It restores the histograms from checkpoints, rounded. And it
 // has a histogram for each set of pod labels and adds them up in a random order, where this has one
 // histogram: sums may differ in their last bit.
@@ -191,7 +191,7 @@ func (v *VPA) Bounds() (lower, upper resize.Amounts) {
 
 // requests returns the percentiles with the safety margin. widen returns the factor for a confidence.
 func (v *VPA) requests(cpu, memory float64, widen func(confidence float64) float64) (requests resize.Amounts) {
-	of := func(h *decayingHistogram, unit, share float64, o *VPAResource) resize.Amount {
+	request := func(h *decayingHistogram, unit, share float64, o *VPAResource) resize.Amount {
 		if h.reference.IsZero() {
 			return resize.Amount{}
 		}
@@ -199,7 +199,7 @@ func (v *VPA) requests(cpu, memory float64, widen func(confidence float64) float
 		amount += scale(amount, v.options.SafetyMargin)
 		return resize.Of(max(scale(amount, widen(v.confidence(o.Confidence))), o.Floor))
 	}
-	return resize.Amounts{CPU: of(&v.cpu, 1000, cpu, &v.options.CPU), Memory: of(&v.memory, 1, memory, &v.options.Memory)}
+	return resize.Amounts{CPU: request(&v.cpu, 1000, cpu, &v.options.CPU), Memory: request(&v.memory, 1, memory, &v.options.Memory)}
 }
 
 // confidence returns how long the history is, in intervals: by its time and, for one sample in a
