@@ -68,9 +68,8 @@ test: ## all tests that need no root and no cluster (make verify tests the Helm 
 	$(GO) test -C test/bench ./peers
 
 .PHONY: parity
-parity: ## the autoscaler and the VPA beside Kubernetes' own code, rules beside prometheus-adapter, OTLP to a collector's receiver (minutes to compile them, once)
+parity: ## the autoscaler beside Kubernetes' own code, rules beside prometheus-adapter, OTLP to a collector's receiver (minutes to compile them, once)
 	$(GO) test -C test/parity -timeout 8m ./...
-	$(GO) test -C test/parity/vpa -timeout 8m
 
 # Packages that start goroutines and compile quickly. The others follow in make nightly.
 RACE ?= ./manager/... ./sinks/... ./sources/shared/... ./sources/player/... ./eviction/notify/...
