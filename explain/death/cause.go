@@ -57,7 +57,7 @@ var table = []texts{
 	{ContainerLimit, "killed by the kernel: it reached its own memory limit",
 		"Raise limits.memory of the container if it needs that much (`weir resize` shows what fits), or find what grows in it: a cache without a bound, a heap larger than the limit."},
 	{PodLimit, "killed by the kernel: its pod reached the pod's memory limit",
-		"Raise the pod's own limit (spec.resources), or give the container that grew a limit of its own, so that it does not take the others' memory."},
+		"Raise the pod's limit: spec.resources where it is set, else the limits of its containers. A container that grew without a limit of its own takes the others' memory: give it one."},
 	{SliceLimit, "killed by the kernel: a slice that has its pod reached its memory limit",
 		"The kubelet sets the limit of the slice of all pods (kubeReserved, systemReserved, evictionHard); others are of the node's administrator. Give the pods of the slice requests that fit what they use (`weir resize`), or raise the limit on node NODE."},
 	{NodeShortage, "killed by the kernel: its node ran out of memory",

@@ -1,6 +1,7 @@
 package slow
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -69,29 +70,22 @@ const mostly = 0.9
 
 // conclude writes the answer.
 func (d *decision) conclude() {
-	s := &d.slow
-	worst := -1
-	for r := range d.tallies {
-		t := &d.tallies[r]
-		s.Stalls = append(s.Stalls, d.stall(r))
-		s.MeasuredSeconds = max(s.MeasuredSeconds, t.measured)
-		if t.known && t.some >= least*t.measured && (worst < 0 || t.some/t.measured > s.Lost) {
-			worst, s.Lost = r, t.some/t.measured
-		}
-	}
+	s, worst := &d.slow, d.addStalls()
 	throttled, still, limited := d.throttledMean()
 	if limited {
 		s.Stalls[cpu].Throttled = &throttled
 	}
-	window := "the last " + humanize.Duration(d.To.Sub(d.From).Round(time.Second))
-	if d.NoStalls == "" && s.MeasuredSeconds < mostly*d.To.Sub(d.From).Seconds() {
+	asked := d.To.Sub(d.From)
+	window := "the last " + humanize.Duration(asked.Round(time.Second))
+	if d.NoStalls == "" && s.MeasuredSeconds < mostly*asked.Seconds() {
 		window = "the " + humanize.Seconds(math.Round(s.MeasuredSeconds)) + " that were measured"
 	}
+	link := " "
 	switch {
 	case d.NoStalls != "":
 		d.withoutStalls(still, limited, window)
 	case s.MeasuredSeconds == 0:
-		s.Message = "its stalls were not read twice yet, so what it waited for is not known"
+		link, s.Message = ": ", "its stalls were not read twice yet, so what it waited for is not known"
 	case worst < 0:
 		s.Message = fmt.Sprintf("waited for CPU, memory and disk I/O in less than %s of %s", humanize.Percent(least), window)
 	default:
@@ -100,6 +94,29 @@ func (d *decision) conclude() {
 	for r := range d.tallies {
 		d.describe(r)
 	}
+	d.addUnknown()
+	s.Summary = fmt.Sprintf("Pod %s/%s%s%s.", s.Namespace, s.Pod, link, s.Message)
+}
+
+// addStalls adds the stalls of all resources to the answer. It returns the resource for which the pod waited
+// most, or -1 if it waited for none.
+func (d *decision) addStalls() (worst int) {
+	s := &d.slow
+	worst = -1
+	for r := range d.tallies {
+		t := &d.tallies[r]
+		s.Stalls = append(s.Stalls, d.stall(r))
+		s.MeasuredSeconds = max(s.MeasuredSeconds, t.measured)
+		if t.known && t.some >= least*t.measured && (worst < 0 || t.some/t.measured > s.Lost) {
+			worst, s.Lost = r, t.some/t.measured
+		}
+	}
+	return worst
+}
+
+// addUnknown adds to the answer what would decide and was not read.
+func (d *decision) addUnknown() {
+	s := &d.slow
 	for r := range d.tallies {
 		if t := &d.tallies[r]; t.parts[unknown] > 0 && t.parts[unknown] >= least*t.measured {
 			s.NotKnown = append(s.NotKnown, strings.ReplaceAll(undecided[r], "NODE", d.Node))
@@ -107,10 +124,6 @@ func (d *decision) conclude() {
 	}
 	if t := &d.tallies[cpu]; t.unclear >= least*t.measured && t.isNamed(ownLimit) {
 		s.NotKnown = append(s.NotKnown, fmt.Sprintf("Node %s was short of CPU, too, and threads were held back on several CPUs at once: how much of the wait its CPU limit explains is at most what is given. Raise the limit, then ask again.", d.Node))
-	}
-	s.Summary = fmt.Sprintf("Pod %s/%s %s.", s.Namespace, s.Pod, s.Message)
-	if d.NoStalls == "" && s.MeasuredSeconds == 0 {
-		s.Summary = fmt.Sprintf("Pod %s/%s: %s.", s.Namespace, s.Pod, s.Message)
 	}
 }
 
@@ -143,12 +156,7 @@ func (d *decision) explain(r int, window string) {
 			order = append(order, c)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		if t.parts[a] > t.parts[b] {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(t.parts[b], t.parts[a]) })
 	s.Message = fmt.Sprintf("waited for %s %s of %s", words[r], humanize.Percent(s.Lost), window)
 	if len(order) == 0 { // at seven causes one has at least a seventh
 		return
