@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/explain/slow"
 )
@@ -65,7 +66,11 @@ func TestSlow(t *testing.T) {
 	await("limited", slow.OwnLimit, "held back by its own CPU limit of 200m")
 	t.Log(w.kubectlWeir(t, "explain", "slow", "-n", namespace, "limited"))
 
-	w.create(t, namespace, w.pod("starved", "", requests(mi, mi), "burn", "--millicores=600"), w.pod("hog", "", nil, "burn", "--millicores=8000"))
+	// Both have the same weight, and the node still answers.
+	if err := w.kube.CoreV1().Pods(namespace).Delete(t.Context(), "limited", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.create(t, namespace, w.pod("starved", "", requests(mi, mi), "burn", "--millicores=300"), w.pod("hog", "", requests(mi, mi), "burn", "--millicores=1500"))
 	await("starved", slow.Neighbours, "because of "+namespace+"/hog")
 	t.Log(w.kubectlWeir(t, "explain", "slow", "-n", namespace, "starved"))
 	t.Log(w.kubectlWeir(t, "explain", "slow", "-A"))
