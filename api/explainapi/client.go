@@ -3,6 +3,7 @@ package explainapi
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/weir-metrics/weir/api/weirdev"
@@ -79,4 +80,17 @@ func (c *Client) explain(ctx context.Context, r Request) (*explain.Explanation, 
 func (c *Client) get(ctx context.Context, r Request, body any) error {
 	path, query := r.target()
 	return c.weir.Get(ctx, r.String(), path, query, body)
+}
+
+// getPods reads a document about pods at resource: of all, of those of a namespace, or of one. subject names it
+// in errors.
+func (c *Client) getPods(ctx context.Context, resource string, pods metric.PodRef, query url.Values, subject string, to any) error {
+	path := []string{resource}
+	if pods.Namespace != "" {
+		path = []string{"namespaces", string(pods.Namespace), resource}
+	}
+	if pods.Name != "" {
+		query.Set("pod", string(pods.Name))
+	}
+	return c.weir.Get(ctx, subject, path, query, to)
 }

@@ -54,26 +54,20 @@ func parseDeaths(r *http.Request) (death.Query, error) {
 // DeathRights returns the rights that the caller of r needs: those to read the numbers of the pods.
 func DeathRights(r *http.Request) []rights.Right {
 	q, err := parseDeaths(r)
-	switch {
-	case err != nil:
-		return rights.Everything()
-	case q.Pod != "":
-		return []rights.Right{rights.GetPod(string(q.Namespace), string(q.Pod))}
-	}
-	return []rights.Right{rights.ListPods(string(q.Namespace))}
+	return podRights(q.Namespace, q.Pod, err)
 }
 
 // NewDeathHandler returns a handler for all of DeathPaths. ends is nil if weir watches no cluster, and
-// events if it keeps no Events. refresh, which may be nil, has the agent of a pod's node asked first. What a container wrote about its end, which can be lines of its log, is
-// shown to callers that may see the pods in the API server.
+// events if it keeps no Events. refresh, which may be nil, has the agent of a pod's node asked first. What
+// a container wrote about its end, which can be lines of its log, is shown to callers that may see the pods
+// in the API server.
 func NewDeathHandler(ends death.EndReader, events death.EventReader, refresh func(context.Context, metric.PodRef)) http.Handler {
 	return weirdev.ReadHandler("deaths are read-only", parseDeaths, func(ctx context.Context, q death.Query) (*DeathDocument, error) {
 		if ends == nil {
 			return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir watches no cluster, so it does not know what ended",
 				Hint: "Ask the weir of a cluster: with `kubectl weir`, or with --server=URL."}
 		}
-		missing, err := rights.Missing(ctx, []rights.Right{rights.SeePods(string(q.Namespace), string(q.Pod))})
-		q.Words = err == nil && len(missing) == 0
+		q.Words = hasRight(ctx, rights.SeePods(string(q.Namespace), string(q.Pod)))
 		if q.Pod != "" && refresh != nil {
 			refresh(ctx, metric.PodRef{Namespace: q.Namespace, Name: q.Pod})
 		}
@@ -88,19 +82,16 @@ func DeathResources() []metav1.APIResource {
 
 // Deaths reports what ended in the last hour, and why.
 func (c *Client) Deaths(ctx context.Context, q death.Query) (*death.Report, error) {
-	path, subject := []string{"deaths"}, "deaths"
 	query := url.Values{}
-	if q.Namespace != "" {
-		path, subject = []string{"namespaces", string(q.Namespace), "deaths"}, "deaths in namespace "+string(q.Namespace)
-	}
-	if q.Pod != "" {
-		query.Set("pod", string(q.Pod))
-	}
 	if q.Container != "" {
 		query.Set("container", q.Container)
 	}
+	subject := "deaths"
+	if q.Namespace != "" {
+		subject += " in namespace " + string(q.Namespace)
+	}
 	var d DeathDocument
-	if err := c.weir.Get(ctx, subject, path, query, &d); err != nil {
+	if err := c.getPods(ctx, "deaths", metric.PodRef{Namespace: q.Namespace, Name: q.Pod}, query, subject, &d); err != nil {
 		return nil, err
 	}
 	if err := weirdev.CheckKind(d.APIVersion, d.Kind, deathKind); err != nil {

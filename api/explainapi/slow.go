@@ -57,13 +57,7 @@ func parseSlow(r *http.Request) (slow.Query, error) {
 // SlowRights returns the rights that the caller of r needs: those to read the numbers of the pods.
 func SlowRights(r *http.Request) []rights.Right {
 	q, err := parseSlow(r)
-	switch {
-	case err != nil:
-		return rights.Everything()
-	case q.Pod != "":
-		return []rights.Right{rights.GetPod(string(q.Namespace), string(q.Pod))}
-	}
-	return []rights.Right{rights.ListPods(string(q.Namespace))}
+	return podRights(q.Namespace, q.Pod, err)
 }
 
 // SlowOptions configure the handler of NewSlowHandler.
@@ -82,10 +76,8 @@ func NewSlowHandler(o SlowOptions) http.Handler {
 		if view == nil {
 			return nil, weirdev.NotMeasured()
 		}
-		all, own := mayList(ctx, ""), false
-		if !all {
-			own = mayList(ctx, string(q.Namespace))
-		}
+		all := hasRight(ctx, rights.ListPods(""))
+		own := all || hasRight(ctx, rights.ListPods(string(q.Namespace)))
 		q.MayName = func(namespace string) bool { return all || own && namespace == string(q.Namespace) }
 		report, ok := slow.NewReport(q, view, o.Facts(), time.Now())
 		if !ok {
@@ -96,11 +88,6 @@ func NewSlowHandler(o SlowOptions) http.Handler {
 	})
 }
 
-func mayList(ctx context.Context, namespace string) bool {
-	missing, err := rights.Missing(ctx, []rights.Right{rights.ListPods(namespace)})
-	return err == nil && len(missing) == 0
-}
-
 // SlowResources returns the resources for discovery.
 func SlowResources() []metav1.APIResource {
 	return []metav1.APIResource{{Name: "slow", Kind: slowKind, Namespaced: true, Verbs: metav1.Verbs{"list"}}}
@@ -108,19 +95,16 @@ func SlowResources() []metav1.APIResource {
 
 // Slow reports what pods waited for, and why.
 func (c *Client) Slow(ctx context.Context, q slow.Query) (*slow.Report, error) {
-	path, subject := []string{"slow"}, "what pods wait for"
 	query := url.Values{}
-	if q.Namespace != "" {
-		path, subject = []string{"namespaces", string(q.Namespace), "slow"}, "what pods of namespace "+string(q.Namespace)+" wait for"
-	}
-	if q.Pod != "" {
-		query.Set("pod", string(q.Pod))
-	}
 	if q.Window != 0 {
 		query.Set("window", q.Window.String())
 	}
+	subject := "what pods wait for"
+	if q.Namespace != "" {
+		subject = "what pods of namespace " + string(q.Namespace) + " wait for"
+	}
 	var d SlowDocument
-	if err := c.weir.Get(ctx, subject, path, query, &d); err != nil {
+	if err := c.getPods(ctx, "slow", metric.PodRef{Namespace: q.Namespace, Name: q.Pod}, query, subject, &d); err != nil {
 		return nil, err
 	}
 	if err := weirdev.CheckKind(d.APIVersion, d.Kind, slowKind); err != nil {
