@@ -252,6 +252,12 @@ func (a *asking) addNamespace(cmd *cobra.Command, usage string) {
 	cli.CompleteFlag(cmd, "namespace", cli.CompleteNamespace(a.Connect))
 }
 
+// addListed adds the flags of a command that lists pods of a namespace, or of all.
+func (a *asking) addListed(cmd *cobra.Command, all *bool) {
+	a.addNamespace(cmd, "namespace (default: that of the kubeconfig, or all if there is none)")
+	cmd.Flags().BoolVarP(all, "all-namespaces", "A", false, "all namespaces")
+}
+
 // explain requests an explanation and writes it, as text with the Events on the object if it has a name.
 func (a *asking) explain(cmd *cobra.Command, object event.Object, ask func(context.Context, Asker) (*explain.Explanation, error)) error {
 	var events objectEvents

@@ -2,7 +2,6 @@ package explaincmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,8 +48,7 @@ POD or POD/CONTAINER.`,
 		},
 		ValidArgsFunction: firstArgument(a.completeDeaths),
 	}
-	a.addNamespace(cmd, "namespace (default: that of the kubeconfig, or all if there is none)")
-	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "all namespaces")
+	a.addListed(cmd, &all)
 	return cmd
 }
 
@@ -60,39 +58,34 @@ func (a *asking) deathQuery(args []string, all bool) (q death.Query, err error) 
 	switch {
 	case len(args) > 1:
 		return q, cli.Usage(fmt.Errorf("one pod at a time: got %d names", len(args)))
-	case all && (len(args) > 0 || a.namespace != ""):
-		return q, cli.Usage(errors.New("-A lists all namespaces: leave it out, or the name and -n"))
 	case all:
-		return q, nil
+		return q, a.checkAll(args)
 	}
-	namespace := a.namespace
 	if len(args) == 1 {
-		if namespace, q, err = parseDeath(args[0], namespace); err != nil {
+		if q, err = parseDeath(args[0], a.namespace); err != nil {
 			return q, err
 		}
 	}
-	if namespace == "" && a.Namespace != nil {
-		namespace, err = a.Namespace()
+	if q.Namespace == "" {
+		q.Namespace, err = a.listedNamespace()
 	}
-	if namespace == "" && err == nil && q.Pod != "" {
+	if q.Namespace == "" && err == nil && q.Pod != "" {
 		err = cli.Usage(fmt.Errorf("in which namespace is %s? Write NAMESPACE/%[1]s, or add -n NAMESPACE", args[0]))
 	}
-	q.Namespace = metric.Namespace(namespace)
 	return q, err
 }
 
-// parseDeath parses a name. flag is the namespace of -n, or empty.
-func parseDeath(text, flag string) (namespace string, q death.Query, err error) {
-	namespace = flag
+// parseDeath parses a name. namespace is that of -n, or empty.
+func parseDeath(text, namespace string) (q death.Query, err error) {
 	parts := strings.Split(text, "/")
 	if namespace == "" && len(parts) > 1 {
 		namespace, parts = parts[0], parts[1:]
 	}
 	if len(parts) > 2 || slices.Contains(parts, "") {
-		return "", q, cli.Hintf(cli.Usage(fmt.Errorf("%q is not NAMESPACE/POD[/CONTAINER]", text)), "With -n, leave out the namespace: -n shop web-1/app.")
+		return q, cli.Hintf(cli.Usage(fmt.Errorf("%q is not NAMESPACE/POD[/CONTAINER]", text)), "With -n, leave out the namespace: -n shop web-1/app.")
 	}
 	parts = append(parts, "") // perhaps no container
-	return namespace, death.Query{Pod: metric.PodName(parts[0]), Container: parts[1]}, nil
+	return death.Query{Namespace: metric.Namespace(namespace), Pod: metric.PodName(parts[0]), Container: parts[1]}, nil
 }
 
 // completeDeaths completes the names of pods, also of those that are gone.
@@ -139,10 +132,7 @@ func writeDeaths(p *page, r *death.Report) {
 			writeDeath(p, &r.Deaths[i], r.At)
 		}
 	}
-	if r.LeftOut > 0 {
-		p.Gap()
-		p.line(0, "", humanize.Plain, fmt.Sprintf("%s more are left out: name a namespace or a pod.", humanize.Number(r.LeftOut)))
-	}
+	p.leftOut(r.LeftOut)
 	if r.EventsUnread != "" && len(r.Deaths) > 0 {
 		p.Gap()
 		p.paragraph("Events: ", r.EventsUnread)
@@ -191,11 +181,11 @@ func writeDeath(p *page, d *death.Death, now time.Time) {
 		at += " on " + d.Node
 	}
 	p.item(2, "at", at)
-	label := "facts"
-	for _, e := range d.Evidence {
-		p.item(2, label, e.From+": "+e.Fact)
-		label = ""
+	facts := make([]string, len(d.Evidence))
+	for i, e := range d.Evidence {
+		facts[i] = e.From + ": " + e.Fact
 	}
+	p.items(2, "facts", facts)
 	if b := d.Before; b != nil {
 		p.item(2, "before", b.Message)
 		for i := range b.Memory {

@@ -124,11 +124,7 @@ func writeFinding(p *page, column int, at time.Time, groups string, f *explain.F
 		return // the evidence is in the JSON
 	}
 	p.item(column, "why", f.Message)
-	label := "facts"
-	for _, fact := range f.Evidence {
-		p.item(column, label, fact)
-		label = ""
-	}
+	p.items(column, "facts", f.Evidence)
 	p.item(column, "rule", f.Rule)
 	p.item(column, "since", beginning(f.Since, f.BeforeStart, at))
 	p.item(column, "served", prefixed("until ", moment(f.ServedUntil, at)))

@@ -43,6 +43,22 @@ func (p *page) item(column int, label, text string) {
 	p.Item(column, label, humanize.Plain, shorten(text))
 }
 
+// items is item for each of some texts. Only the first line has the label.
+func (p *page) items(column int, label string, texts []string) {
+	for _, text := range texts {
+		p.item(column, label, text)
+		label = ""
+	}
+}
+
+// leftOut writes how many rows a list does not have.
+func (p *page) leftOut(n int) {
+	if n > 0 {
+		p.Gap()
+		p.line(0, "", humanize.Plain, humanize.Number(n)+" more are left out: name a namespace or a pod.")
+	}
+}
+
 // paragraph writes a line with a lead. It writes nothing if the text is empty.
 func (p *page) paragraph(lead, text string) {
 	if text != "" {

@@ -27,6 +27,23 @@ func one(noun string, args []string) (string, error) {
 	return args[0], nil
 }
 
+// checkAll checks that a list of all namespaces names nothing else.
+func (a *asking) checkAll(args []string) error {
+	if len(args) > 0 || a.namespace != "" {
+		return cli.Usage(errors.New("-A lists all namespaces: leave it out, or the name and -n"))
+	}
+	return nil
+}
+
+// listedNamespace returns the namespace of a list: that of the flag or the kubeconfig, or empty for all.
+func (a *asking) listedNamespace() (metric.Namespace, error) {
+	if a.namespace != "" || a.Namespace == nil {
+		return metric.Namespace(a.namespace), nil
+	}
+	namespace, err := a.Namespace()
+	return metric.Namespace(namespace), err
+}
+
 // objectRef parses NAMESPACE/NAME, or NAME with the namespace of the flag or the kubeconfig.
 func (a *asking) objectRef(noun string, args []string) (metric.PodRef, error) {
 	text, err := one(noun, args)

@@ -2,9 +2,9 @@ package explaincmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,8 +49,7 @@ time first. With -n the name is POD.`,
 		},
 		ValidArgsFunction: firstArgument(a.completePods),
 	}
-	a.addNamespace(cmd, "namespace (default: that of the kubeconfig, or all if there is none)")
-	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "all namespaces")
+	a.addListed(cmd, &all)
 	cmd.Flags().DurationVar(&window, "window", window, "how far back to look, 15m at most")
 	return cmd
 }
@@ -62,20 +61,14 @@ func (a *asking) slowQuery(args []string, all bool, window time.Duration) (q slo
 	switch {
 	case window < slow.LeastWindow || window > slow.MaxWindow:
 		return q, cli.Usage(fmt.Errorf("--window cannot be %v: weir answers for %v to %v", window, slow.LeastWindow, slow.MaxWindow))
-	case all && (len(args) > 0 || a.namespace != ""):
-		return q, cli.Usage(errors.New("-A lists all namespaces: leave it out, or the name and -n"))
 	case all:
-		return q, nil
+		return q, a.checkAll(args)
 	case len(args) > 0:
 		ref, err := a.objectRef("pod", args)
 		q.Namespace, q.Pod = ref.Namespace, ref.Name
 		return q, err
 	}
-	namespace := a.namespace
-	if namespace == "" && a.Namespace != nil {
-		namespace, err = a.Namespace()
-	}
-	q.Namespace = metric.Namespace(namespace)
+	q.Namespace, err = a.listedNamespace()
 	return q, err
 }
 
@@ -96,10 +89,7 @@ func writeSlow(p *page, r *slow.Report) {
 			p.paragraph("In full: ", p.program+" explain slow "+s.Namespace+"/"+s.Pod)
 		}
 	}
-	if r.LeftOut > 0 {
-		p.Gap()
-		p.line(0, "", humanize.Plain, fmt.Sprintf("%s more are left out: name a namespace or a pod.", humanize.Number(r.LeftOut)))
-	}
+	p.leftOut(r.LeftOut)
 	if r.NotKnown != "" {
 		p.Gap()
 		p.paragraph("Not known: ", r.NotKnown)
@@ -133,41 +123,27 @@ func writeSlowPod(p *page, s *slow.Slow) {
 	}
 	p.item(2, "pod", on)
 	p.item(2, "time", fmt.Sprintf("%s until %s, of which %s were measured", humanize.Duration(s.To.Sub(s.From).Round(time.Second)), humanize.Clock(s.To, s.To), humanize.Seconds(s.MeasuredSeconds)))
-	label := "waited"
+	var waited []string
 	for i := range s.Stalls {
-		if text := stallText(&s.Stalls[i]); text != "" {
-			p.item(2, label, text)
-			label = ""
+		if s.Stalls[i].Some != nil {
+			waited = append(waited, stallText(&s.Stalls[i]))
 		}
 	}
-	label = "facts"
-	for _, fact := range s.Evidence {
-		p.item(2, label, fact)
-		label = ""
-	}
-	label = "unsure"
-	for _, text := range s.NotKnown {
-		p.item(2, label, text)
-		label = ""
-	}
+	p.items(2, "waited", waited)
+	p.items(2, "facts", s.Evidence)
+	p.items(2, "unsure", s.NotKnown)
 	p.advise(2, s.Advice)
 }
 
-// stallText is a line about one resource: "cpu 62% (OwnLimit 60%, Neighbours 2%)".
+// stallText is a line about one resource that was measured: "cpu 62% (OwnLimit 60%, Neighbours 2%)".
 func stallText(s *slow.Stall) string {
-	if s.Some == nil {
-		return ""
-	}
 	text := string(s.Resource) + " " + humanize.Percent(*s.Some)
+	if len(s.Parts) == 0 {
+		return text
+	}
+	parts := make([]string, len(s.Parts))
 	for i, part := range s.Parts {
-		separator := ", "
-		if i == 0 {
-			separator = " ("
-		}
-		text += separator + string(part.Cause) + " " + humanize.Percent(part.Share)
+		parts[i] = string(part.Cause) + " " + humanize.Percent(part.Share)
 	}
-	if len(s.Parts) > 0 {
-		text += ")"
-	}
-	return text
+	return text + " (" + strings.Join(parts, ", ") + ")"
 }
