@@ -115,6 +115,7 @@ type adviser struct {
 	resource  Resource
 	options   *Options
 	points    []UsagePoint
+	estimate  Amount // of Options.Tool; not set without one
 }
 
 // advise returns the advice. It checks last whether something prevents the change, so that the
@@ -127,6 +128,11 @@ func (ad *adviser) advise(refused *Refusal) Advice {
 	}
 	if refused == nil {
 		refused = ad.obstacle(request, a.Used)
+	}
+	if refused == nil && ad.options.Tool != nil {
+		if ad.estimate = ad.options.Tool.Estimate(ad.resource, ad.points); !ad.estimate.Set {
+			refused = &Refusal{ShortHistory, fmt.Sprintf("%v recommends nothing from %d readings over %s", ad.options.Tool, a.Used.Samples, a.Used.duration())}
+		}
 	}
 	if refused != nil {
 		a.Reason, a.Message = refused.Reason, refused.Message
@@ -166,8 +172,6 @@ func (ad *adviser) obstacle(request Amount, used *UsageFigure) *Refusal {
 		return &Refusal{NoHistory, "it was not measured: `weir explain pod` shows why"}
 	case used.To.Sub(used.From) < ad.options.MinHistory:
 		return &Refusal{ShortHistory, fmt.Sprintf("it was measured for %s, and at least %s are needed", used.duration(), humanize.Duration(ad.options.MinHistory))}
-	case ad.options.Tool != nil && !ad.options.Tool.Estimate(ad.resource, ad.points).Set:
-		return &Refusal{ShortHistory, fmt.Sprintf("%v recommends nothing from %d readings over %s", ad.options.Tool, used.Samples, used.duration())}
 	}
 	return nil
 }
@@ -239,7 +243,7 @@ func (ad *adviser) need(used *UsageFigure) (need int64, reason string) {
 		value, step = used.Value.Value(), mebibyte
 	}
 	if tool := ad.options.Tool; tool != nil {
-		need = roundUp(tool.Estimate(ad.resource, ad.points).Value, step)
+		need = roundUp(ad.estimate.Value, step)
 		return need, fmt.Sprintf("%v recommends %s from %d readings over %s", tool, FormatAmount(ad.resource, need), used.Samples, used.duration())
 	}
 	// The multiplication may add a rounding error of up to 0.0001.
