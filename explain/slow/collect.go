@@ -67,16 +67,21 @@ func (c *collector) series(e metric.Entity, id metric.ID, scale float64, from, t
 
 var nanocores = metric.Nanocores.Prometheus()
 
+// value returns a value of s, or 0 if it has none.
+func value(s *metric.Sample, id metric.ID) float64 {
+	v, _ := s.Values.Get(id)
+	return v
+}
+
 // load reads what everybody used of the resources that pods compete for.
 func (c *collector) load(s *metric.Sample, from, to time.Time) Use {
 	e := s.Entity
-	get := func(id metric.ID) float64 { v, _ := s.Values.Get(id); return v }
 	return Use{
 		Namespace: string(e.Namespace), Name: string(e.Pod),
 		CPU: c.series(e, metric.CPUUsageRate, nanocores, from, to), WorkingSet: c.series(e, metric.MemoryWorkingSet, 1, from, to),
 		Read: c.series(e, metric.DiskReadBytesRate, 1, from, to), Write: c.series(e, metric.DiskWriteBytesRate, 1, from, to),
-		CPURequest: get(metric.CPURequest) * nanocores, CPULimit: get(metric.CPULimit) * nanocores,
-		MemoryRequest: get(metric.MemoryRequest), MemoryLimit: get(metric.MemoryLimit),
+		CPURequest: value(s, metric.CPURequest) * nanocores, CPULimit: value(s, metric.CPULimit) * nanocores,
+		MemoryRequest: value(s, metric.MemoryRequest), MemoryLimit: value(s, metric.MemoryLimit),
 	}
 }
 
@@ -124,23 +129,26 @@ func (c *collector) node(name metric.NodeName, from, to time.Time) *nodeFacts {
 		return n
 	}
 	n.whole = c.load(s, from, to)
-	capacity, reserved := func(id metric.ID, scale float64) float64 { v, _ := s.Values.Get(id); return v * scale }, 0.0
-	n.whole.CPULimit, n.whole.CPURequest = capacity(metric.CPUNodeCapacity, nanocores), reserved
-	if a := capacity(metric.CPUNodeAllocatable, nanocores); a > 0 {
-		n.whole.CPURequest = max(0, n.whole.CPULimit-a)
-	}
-	n.whole.MemoryLimit, n.whole.MemoryRequest = capacity(metric.MemoryNodeCapacity, 1), reserved
-	if a := capacity(metric.MemoryNodeAllocatable, 1); a > 0 {
-		n.whole.MemoryRequest = max(0, n.whole.MemoryLimit-a)
-	}
+	n.whole.CPULimit, n.whole.CPURequest = reserve(s, metric.CPUNodeCapacity, metric.CPUNodeAllocatable, nanocores)
+	n.whole.MemoryLimit, n.whole.MemoryRequest = reserve(s, metric.MemoryNodeCapacity, metric.MemoryNodeAllocatable, 1)
 	return n
+}
+
+// reserve returns what a node has of a resource, and what it reserves of it for processes outside pods: nothing
+// if that is not known.
+func reserve(s *metric.Sample, capacityID, allocatableID metric.ID, scale float64) (capacity, reserved float64) {
+	capacity = value(s, capacityID) * scale
+	if allocatable := value(s, allocatableID) * scale; allocatable > 0 {
+		reserved = max(0, capacity-allocatable)
+	}
+	return capacity, reserved
 }
 
 // hasStalls reports whether a node reports stalls of a pod. cAdvisor writes 0 where the kernel has none,
 // and a pod that has run has waited for a CPU at some time.
 func hasStalls(s *metric.Sample) bool {
 	for _, id := range counterOf {
-		if v, _ := s.Values.Get(id); v > 0 {
+		if value(s, id) > 0 {
 			return true
 		}
 	}

@@ -190,13 +190,11 @@ func (d *decision) limited(r int) (most *Use) {
 		}
 		return max(u.Memory.get(d.From, d.To), u.WorkingSet.get(d.From, d.To)) / u.MemoryLimit
 	}
-	for i := range d.Containers {
-		if u := &d.Containers[i]; degree(u) > 0 && (most == nil || degree(u) > degree(most)) {
-			most = u
+	highest := 0.0
+	for _, u := range d.withLimits() {
+		if v := degree(u); v > highest {
+			most, highest = u, v
 		}
-	}
-	if degree(&d.Pod) > 0 && (most == nil || degree(&d.Pod) > degree(most)) {
-		return &d.Pod
 	}
 	return most
 }
