@@ -403,7 +403,8 @@ func (w *weirProcess) deathsOf(pod metric.PodRef) string {
 
 // refreshKills asks the agent of a pod's node what the kernel killed.
 func (w *weirProcess) refreshKills(ctx context.Context, pod metric.PodRef) {
-	if w.kills == nil {
+	kills := w.plan.features.agents.Kills()
+	if kills == nil {
 		return
 	}
 	nodes := map[metric.NodeName]bool{}
@@ -416,7 +417,7 @@ func (w *weirProcess) refreshKills(ctx context.Context, pod metric.PodRef) {
 		}
 	}
 	for node := range nodes {
-		w.kills.Refresh(ctx, node)
+		kills.Refresh(ctx, node)
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
 	"github.com/weir-metrics/weir/api/adapters"
-	"github.com/weir-metrics/weir/api/nodeapi/oomkills"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/endlog"
@@ -47,8 +46,7 @@ type weirProcess struct {
 	past     *weirseries.Reader // what a Prometheus has from before the memory
 	pipeline pipelineStages
 	kubelets kubeletReaders
-	node     *thisNode          // nil unless this machine is read
-	kills    *oomkills.Gatherer // nil unless agents are asked
+	node     *thisNode // nil unless this machine is read
 	custom   provider.CustomMetricsProvider
 	external provider.ExternalMetricsProvider // nil without rules and adapters
 	served   served
@@ -104,7 +102,6 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *weir
 		f.guard.Open,      // evicts or kills pods, if a flag asks for it
 		f.kills.Open,
 		f.agents.Open,
-		w.gatherKills,
 		w.openAPIs,
 		w.serveLocally,
 		w.openSecureServer,
@@ -147,8 +144,8 @@ func (w *weirProcess) openCluster(_ context.Context, h *feature.Host) error {
 	}
 	o := *w.plan.Cluster
 	o.Logger, o.Ends = h.Log, endlog.New(endlog.Options{Killed: func(e *endlog.End) {
-		if w.kills != nil {
-			w.kills.Want(e.Pod.Node)
+		if kills := w.plan.features.agents.Kills(); kills != nil {
+			kills.Want(e.Pod.Node)
 		}
 	}})
 	o.Ends.Measure(w.usageBefore)
@@ -163,17 +160,6 @@ func (w *weirProcess) openCluster(_ context.Context, h *feature.Host) error {
 		Name: "weir_deaths_dropped_total", Help: "Ends of containers and pods that were dropped before their time because the memory for them was full.",
 	}, func() float64 { _, dropped := o.Ends.Size(); return float64(dropped) }))
 	h.Add(feature.Part{Name: "cluster watch", Run: watch.Run})
-	return nil
-}
-
-// gatherKills opens what asks agents what the kernel killed.
-func (w *weirProcess) gatherKills(_ context.Context, h *feature.Host) error {
-	agents := w.plan.features.agents
-	if agents.Port == 0 || !h.HasWholeCluster() {
-		return nil
-	}
-	w.kills = &oomkills.Gatherer{Ask: agents.Proxy().Kills, Ends: h.Cluster.Options.Ends, Facts: h.Facts, Leads: h.IsLeader, Log: h.Log}
-	h.Add(feature.Part{Name: "kernel kills of all nodes", Run: w.kills.Run})
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/nodeapi/oomkills"
 	"github.com/weir-metrics/weir/api/replicas/peer"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/access"
@@ -41,7 +42,8 @@ type Agents struct {
 	// AddressTypes are the types of node addresses, in order of preference. They are set before Open.
 	AddressTypes []string
 
-	proxy *nodeapi.Proxy // nil unless open
+	proxy *nodeapi.Proxy     // nil unless open
+	kills *oomkills.Gatherer // nil unless agents are asked
 }
 
 // Flags adds the flags.
@@ -71,12 +73,24 @@ func (a *Agents) Check(in *feature.Setting) error {
 	return nil
 }
 
-// Open creates the client of the agents in the cluster.
+// Open creates the client of the agents in the cluster, and asks them what the kernel killed.
 func (a *Agents) Open(_ context.Context, h *feature.Host) error {
 	if a.Port == 0 {
 		a.proxy = nodeapi.NewProxy(func(string) (string, http.RoundTripper, error) { return "", nil, nodeapi.ErrNoAgents })
 		return nil
 	}
+	if err := a.connect(h); err != nil {
+		return err
+	}
+	if h.HasWholeCluster() {
+		a.kills = &oomkills.Gatherer{Ask: a.proxy.Kills, Ends: h.Cluster.Options.Ends, Facts: h.Facts, Leads: h.IsLeader, Log: h.Log}
+		h.Add(feature.Part{Name: "kernel kills of all nodes", Run: a.kills.Run})
+	}
+	return nil
+}
+
+// connect creates the client of the agents.
+func (a *Agents) connect(h *feature.Host) error {
 	kube, err := h.Cluster.RESTConfig()
 	if err != nil {
 		return err
@@ -114,6 +128,9 @@ func (a *Agents) openLeases(kube *rest.Config, h *feature.Host) error {
 
 // Proxy returns what asks the agents. The feature must be open.
 func (a *Agents) Proxy() *nodeapi.Proxy { return a.proxy }
+
+// Kills returns what asks the agents which kills the kernel made; nil if no agents are asked.
+func (a *Agents) Kills() *oomkills.Gatherer { return a.kills }
 
 // url returns the URL of the agent on a node. Its host is the address of the node's kubelet.
 func (a *Agents) url(facts *cluster.Facts, name metric.NodeName) (string, error) {
