@@ -73,8 +73,11 @@ func (a Applied) String() string {
 	if a.Value >= 0 {
 		value = format(a.Value)
 	}
-	return appliedNames[a.ID] + " " + value + ", not " + format(a.Spec)
+	return a.Name() + " " + value + ", not " + format(a.Spec)
 }
+
+// Name returns which request or limit it is: "CPU request".
+func (a Applied) Name() string { return appliedNames[a.ID] }
 
 var appliedNames = map[metric.ID]string{
 	metric.CPURequest: "CPU request", metric.CPULimit: "CPU limit", metric.MemoryRequest: "memory request", metric.MemoryLimit: "memory limit",

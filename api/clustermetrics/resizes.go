@@ -8,13 +8,13 @@ import (
 
 // applied are the requests and limits in force, where they differ from those of the specification.
 var applied = []struct {
-	id             metric.ID
-	name, resource string
+	id   metric.ID
+	name string
 }{
-	{metric.CPURequest, "cpu_request_applied_cores", "CPU request"},
-	{metric.CPULimit, "cpu_limit_applied_cores", "CPU limit"},
-	{metric.MemoryRequest, "memory_request_applied_bytes", "memory request"},
-	{metric.MemoryLimit, "memory_limit_applied_bytes", "memory limit"},
+	{metric.CPURequest, "cpu_request_applied_cores"},
+	{metric.CPULimit, "cpu_limit_applied_cores"},
+	{metric.MemoryRequest, "memory_request_applied_bytes"},
+	{metric.MemoryLimit, "memory_limit_applied_bytes"},
 }
 
 // resizes returns the families about resizes in place that nodes have not applied. It returns none if there
@@ -42,7 +42,7 @@ func resizes(known *cluster.Facts) []factFamily {
 	for _, kind := range [...]metric.Kind{metric.Container, metric.Pod} {
 		for _, a := range applied {
 			all = append(all, factFamily{
-				"weir_" + kind.String() + "_" + a.name, "The " + a.resource + " in force, where the node has not applied that of the specification.", kind,
+				"weir_" + kind.String() + "_" + a.name, "The " + cluster.Applied{ID: a.id}.Name() + " in force, where the node has not applied that of the specification.", kind,
 				func(_ *cluster.Facts, write factWriter) { writeApplied(pods, kind, a.id, write) },
 			})
 		}

@@ -1,7 +1,6 @@
 package oomkills
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,7 +22,7 @@ var lastDesc = prometheus.NewDesc("weir_oom_kill_timestamp_seconds",
 // collector counts kills by workload, and shows which pods they are of.
 type collector struct {
 	total     *prometheus.CounterVec
-	kills     func() []endlog.Kill
+	kills     func() []endlog.Kill // the oldest first
 	workloads map[[4]string]bool
 }
 
@@ -55,11 +54,8 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
 	c.total.Collect(to)
-	kills := c.kills()
-	slices.SortStableFunc(kills, func(a, b endlog.Kill) int { return cmp.Compare(b.At.UnixNano(), a.At.UnixNano()) })
 	seen := map[[4]string]bool{}
-	for i := range kills {
-		k := &kills[i]
+	for _, k := range slices.Backward(c.kills()) { // the newest first
 		labels := [4]string{string(k.Scope), string(k.Namespace), string(k.Pod), k.Container}
 		if k.Pod == "" || seen[labels] || len(seen) >= maxPods {
 			continue
