@@ -23,14 +23,14 @@ case $failed in
 "" | *final) exit "$status" ;;
 esac
 
+flags=()
+for argument in "$@"; do
+	case $argument in
+	./*) ;; # a package
+	*) flags+=("$argument") ;;
+	esac
+done
 while read -r package tests; do
 	echo "=== SECOND RUN of $tests in $package"
-	flags=()
-	for argument in "$@"; do
-		case $argument in
-		./*) ;;
-		*) flags+=("$argument") ;;
-		esac
-	done
 	go test -v "${flags[@]}" -run "$tests" "$package" || exit
 done <<<"$failed"
