@@ -18,7 +18,8 @@
 // Check applies the same rules to any change.
 //
 // Package resize/apply makes a change. Package resize/promusage reads the usage of several days
-// from a Prometheus. Package resize/estimate has the estimators of other tools.
+// from a Prometheus. Package resize/estimate has the estimators of other tools,
+// and package resize/replay scores them on a trace.
 //
 // Files: recommend.go has Recommend; check.go has ResourceChange and Check; pod.go has
 // PodResources, its QoS class and what the scheduler reserves; reason.go has the reasons;

@@ -38,8 +38,8 @@ func ParseTool(name string) (resize.Tool, error) {
 	return Tool(name), nil
 }
 
-// newEstimator returns an estimator of the tool without a floor.
-func (t Tool) newEstimator() Estimator {
+// NewEstimator returns an estimator of the tool without a floor.
+func (t Tool) NewEstimator() Estimator {
 	switch t {
 	case ToolKRR:
 		o := KRRDefaults()
@@ -61,7 +61,7 @@ func (t Tool) Estimate(r resize.Resource, points []resize.UsagePoint) resize.Amo
 		return resize.Amount{}
 	}
 	points = slices.SortedFunc(slices.Values(points), func(a, b resize.UsagePoint) int { return a.At.Compare(b.At) })
-	e := t.newEstimator()
+	e := t.NewEstimator()
 	for _, p := range points {
 		e.Observe(Sample{Resource: r, UsagePoint: p})
 	}

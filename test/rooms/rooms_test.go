@@ -26,6 +26,7 @@ var table = []room{
 	{"internal/options", []string{"metric"}},
 	{"internal/feature", []string{"metric", "cluster", "internal/usererror"}},
 	{"internal/history", []string{"metric", "cluster"}},
+	{"internal/trace", nil},
 	{"internal/recording", []string{"metric", "cluster"}},
 	{"metric", nil},
 	{"sources/*", []string{"metric", "cluster", "internal/recording", "internal/options"}},
@@ -37,7 +38,7 @@ var table = []room{
 	{"api/*", []string{"metric", "cluster", "explain", "autoscaler", "eviction", "resize", "internal/history", "internal/recording", "internal/feature", "internal/options", "internal/usererror", "api/replicas", "api/weirdev", "api/rights", "api/metricsgroup"}},
 	{"autoscaler", []string{"metric", "cluster", "explain", "internal/history", "internal/recording", "internal/feature", "internal/usererror"}},
 	{"eviction", []string{"metric", "cluster", "internal/feature", "internal/usererror"}},
-	{"resize", []string{"metric", "cluster", "internal/history"}},
+	{"resize", []string{"metric", "cluster", "internal/history", "internal/trace"}},
 	{"cmd", []string{"*"}},
 	{"docs/examples", []string{"metric", "cluster", "internal/options", "api/rights", "api/weirdev"}},
 	{"deploy", []string{"*"}}, // tests of the manifests

@@ -1,11 +1,11 @@
 // Package resizecmd is the "resize" command of weir and of kubectl-weir: it recommends smaller
 // requests, and changes the requests of a pod in place. The programs differ only in how they find
-// weir and the cluster.
+// weir and the cluster. It also scores the rules for such recommendations on traces.
 //
-// "recommend" changes nothing. "apply" changes nothing without --yes: it only makes a dry run at the
+// "recommend" and "replay" change nothing. "apply" changes nothing without --yes: it only makes a dry run at the
 // API server.
 //
-// Files: command.go has the common flags, recommend.go and apply.go the two commands, prometheus.go
+// Files: command.go has the common flags, recommend.go, apply.go and replay.go the commands, prometheus.go
 // reads usage from a Prometheus, text.go writes the text.
 package resizecmd
 
@@ -57,15 +57,16 @@ func NewCommand(o Options) *cobra.Command {
 		Long: `Find requests that fit what is used, and change them in place: no container restarts,
 and the pod keeps its QoS class and so its cgroup. "recommend" shows which requests
 could be smaller and what that frees; "apply" changes those of one pod, follows the
-kubelet until it has done it, and checks that nothing was restarted.`,
+kubelet until it has done it, and checks that nothing was restarted. "replay" scores
+the rules that recommend, on a trace.`,
 		Args: cli.Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newRecommend(o), newApply(o))
+	cmd.AddCommand(newRecommend(o), newApply(o), newReplay(o))
 	return cmd
 }
 
-// commonFlags are the flags of both commands.
+// commonFlags are the flags of recommend and apply.
 type commonFlags struct {
 	Options
 	namespace, output string

@@ -9,7 +9,9 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -266,6 +268,9 @@ func TestTranscripts(t *testing.T) {
 					w.obeys = w.obeys && words[1] != "infeasible"
 					w.forbids = w.forbids || words[1] == "forbidden"
 				case "weir":
+					if i := slices.Index(words, "trace.csv"); i > 0 {
+						words[i] = filepath.FromSlash("../../../resize/replay/testdata/trace.csv")
+					}
 					if status := cli.Main(t.Context(), w.command(t, server), words[1:], &out, &out); status != 0 {
 						fmt.Fprintf(&out, "exit status %d\n", status)
 					}
