@@ -311,7 +311,8 @@ func (w *testCluster) meet(t *testing.T, s *shortage, namespace string, threshol
 	w.press(t, s, filler, taken, threshold-s.unit, func() error {
 		all := c.evicted()
 		if len(all) == 0 {
-			return fmt.Errorf("nobody is evicted, with %d left", c.crossings.lowest())
+			lowest, _ := c.crossings.lowest()
+			return fmt.Errorf("nobody is evicted, with %d left", lowest)
 		}
 		c.victim = all[0]
 		return nil
@@ -319,9 +320,16 @@ func (w *testCluster) meet(t *testing.T, s *shortage, namespace string, threshol
 	var crossed crossing
 	eventually(t, "the shortage is seen", 5*time.Second, func() error {
 		var ok bool
-		if crossed, ok = c.crossings.of(t, threshold); !ok {
-			return fmt.Errorf("%s was evicted, with %d left at the least", c.victim.pod, c.crossings.lowest())
+		if crossed, ok = c.crossings.of(t, threshold); ok {
+			return nil
 		}
+		// A kill may free the memory before the next reading. Then the crossing follows the
+		// lowest reading, which is at most a step of the pressure above the threshold.
+		lowest, read := c.crossings.lowest()
+		if lowest > threshold+s.step() {
+			return fmt.Errorf("%s was evicted, with %d left at the least: %s", c.victim.pod, lowest, c.victim.message)
+		}
+		crossed = crossing{earliest: read, latest: c.victim.target}
 		return nil
 	})
 	if c.victim.target.Before(crossed.earliest) {

@@ -67,6 +67,9 @@ func (w *testCluster) used(ctx context.Context, s *shortage, uid types.UID) (int
 
 func (s *shortage) weir() int64 { return s.kubelet + s.margin }
 
+// step returns how much a pod takes at once when little more is left than is wanted.
+func (s *shortage) step() int64 { return s.unit / 4 }
+
 func (w *testCluster) memoryShortage() *shortage {
 	s := &shortage{
 		name: "memory", signal: "memory.available", condition: corev1.NodeMemoryPressure,
@@ -216,7 +219,7 @@ func (s *shortage) press(ctx context.Context, filler *corev1.Pod, taken *int64, 
 		if over := available - left; over > 0 {
 			// First take most of it in one step, then small steps. So the crossing is seen
 			// when it happens, and not when much less is left.
-			*taken += max(over-2*s.unit, min(over, s.unit/4))
+			*taken += max(over-2*s.unit, min(over, s.step()))
 			if err := sendCommand(filler, s.take(*taken)); err != nil {
 				return fmt.Errorf("take %d: %w", *taken, err)
 			}
@@ -235,6 +238,7 @@ type crossings struct {
 	first map[int64]crossing
 	above map[int64]time.Time // when the last reading above began
 	least int64
+	read  time.Time // when the reading of least began
 	err   error
 }
 
@@ -261,7 +265,9 @@ func (s *shortage) watch(t *testing.T, thresholds ...int64) *crossings {
 			if err != nil {
 				c.err = err
 			} else {
-				c.least = min(c.least, available)
+				if available < c.least {
+					c.least, c.read = available, began
+				}
 				for _, threshold := range thresholds {
 					if _, ok := c.first[threshold]; ok {
 						continue
@@ -296,9 +302,9 @@ func (c *crossings) of(t *testing.T, threshold int64) (at crossing, ok bool) {
 	return at, ok
 }
 
-// lowest returns the smallest amount that was seen.
-func (c *crossings) lowest() int64 {
+// lowest returns the smallest amount that was seen, and when its reading began.
+func (c *crossings) lowest() (amount int64, read time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.least
+	return c.least, c.read
 }
