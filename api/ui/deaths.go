@@ -1,8 +1,11 @@
 package ui
 
 import (
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/explain/death"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -24,6 +27,7 @@ type deathRow struct {
 	Cause string
 	State state
 	At    shownTime
+	Line  trend // of the memory that rose fastest before
 	Why   string
 }
 
@@ -63,6 +67,7 @@ func (p *page) deathRow(d *death.Death, q death.Query) deathRow {
 	}
 	if d.Before != nil && d.Before.Message != "" {
 		row.Why += "; before, " + printable(d.Before.Message)
+		row.Line = roseBefore(d.Before)
 	}
 	name := d.Container
 	if q.Pod == "" {
@@ -78,4 +83,23 @@ func (p *page) deathRow(d *death.Death, q death.Query) deathRow {
 		row.What.Text = "the pod"
 	}
 	return row
+}
+
+// roseBefore returns the line of the memory that rose fastest before an end: its first, its highest and its last
+// reading, which are what is kept of it.
+func roseBefore(b *death.Before) trend {
+	i := slices.IndexFunc(b.Memory, func(t endlog.Trend) bool { return t.Kind+" "+t.Name == b.Fastest })
+	if i < 0 {
+		return trend{}
+	}
+	t := &b.Memory[i]
+	span := t.Last.At.Sub(t.First.At)
+	line := newTimeline(func(yield func(time.Time, float64) bool) {
+		for _, r := range []endlog.Reading{t.First, t.Highest, t.Last} {
+			if !yield(r.At, r.Value) {
+				return
+			}
+		}
+	}, t.Last.At, span, 60, span)
+	return trend{Title: printable(b.Message), Path: line.path(t.Highest.Value, 2, 2, 78)} // a line on the edge would be cut in half
 }

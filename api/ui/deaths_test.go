@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/ui"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/explain/death"
 	"github.com/weir-metrics/weir/test/samplecluster"
 )
@@ -19,7 +20,10 @@ func TestDeaths(t *testing.T) {
 	for i := range 7 {
 		report.Deaths = append(report.Deaths, death.Death{
 			Namespace: "shop", Pod: fmt.Sprint("dead-", i), Container: "app\x1b[31m", Cause: death.ContainerLimit, Confidence: death.Certain, At: samplecluster.Noon.Add(-time.Minute),
-			Message: "killed by the <b>kernel</b>", Gone: i == 1, Before: &death.Before{Message: "memory of container app rose fastest"},
+			Message: "killed by the <b>kernel</b>", Gone: i == 1, Before: &death.Before{Message: "memory of container app rose fastest", Fastest: "container app", Usage: endlog.Usage{Memory: []endlog.Trend{{
+				Kind: "container", Name: "app", First: endlog.Reading{At: samplecluster.Noon.Add(-4 * time.Minute), Value: 16 << 20},
+				Highest: endlog.Reading{At: samplecluster.Noon.Add(-2 * time.Minute), Value: 64 << 20}, Last: endlog.Reading{At: samplecluster.Noon, Value: 48 << 20},
+			}}}},
 		}, death.Death{Cause: death.Completed, Message: "ended without an error"})
 	}
 	h := ui.New(ui.Options{Explainer: samplecluster.Failing(t).Explainer, Deaths: func(q death.Query) death.Report { asked = append(asked, q); return report }})
@@ -36,7 +40,8 @@ func TestDeaths(t *testing.T) {
 		if len(asked) != 1 || asked[0] != want.asked {
 			t.Errorf("%s: status %d, asks for %+v, want %+v", query, status, asked, want.asked)
 		}
-		for _, w := range append(want.text, "killed by the &lt;b&gt;kernel&lt;/b&gt;; before, memory of container app rose fastest", `Ended in the last hour <span class="count">7</span>`, "ContainerLimit", "certain") {
+		for _, w := range append(want.text, "killed by the &lt;b&gt;kernel&lt;/b&gt;; before, memory of container app rose fastest", `Ended in the last hour <span class="count">7</span>`, "ContainerLimit", "certain",
+			"<title>memory of container app rose fastest</title><path d=\"M0 59l60-57l60&#43;19\"/>") {
 			if !strings.Contains(body, w) {
 				t.Errorf("%s has no %q", query, w)
 			}

@@ -24,6 +24,7 @@ type entityBody struct {
 	Others   facts // other groups that are measured
 	Findings []finding
 	Deaths   *deathsBody
+	Slow     *slowBody
 	// Tables are the containers of a pod, or the pods and cgroups of a node.
 	Tables      []table
 	Charts      *charts
@@ -132,6 +133,7 @@ func (p *page) pod() error {
 	t := p.explained(&e, entity, sample, nil)
 	t.Links = p.eventsLink(eventlog.Object{Kind: "Pod", Namespace: string(ref.Namespace), Name: string(ref.Name)})
 	t.Deaths = p.deaths(death.Query{Namespace: ref.Namespace, Pod: ref.Name})
+	t.Slow = p.slow(ref)
 	if known := p.Facts.Pod(ref); known != nil && known.Resize != nil {
 		t.Facts.add("Resize", known.Resize.Describe(true))
 		t.Facts.add("The node on the resize", known.Resize.Message)

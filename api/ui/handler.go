@@ -14,6 +14,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/explain/death"
+	"github.com/weir-metrics/weir/explain/slow"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -50,6 +51,8 @@ type Options struct {
 	EventsUnread func() string
 	// Deaths returns what ended in the last hour. If it is nil, weir watches no cluster.
 	Deaths func(death.Query) death.Report
+	// Slow returns what a pod waited for, and false if the pod has no numbers. May be nil.
+	Slow func(slow.Query) (slow.Report, bool)
 	// Version is shown at the bottom of each page, if it is not empty.
 	Version string
 }

@@ -425,7 +425,7 @@ func (w *weirProcess) refreshKills(ctx context.Context, pod metric.PodRef) {
 func openUI(w *weirProcess) (http.Handler, error) {
 	o := ui.Options{
 		Explainer: w.explainInput, Version: version.Get().Version, Eviction: w.evictionReports(),
-		Points: w.points,
+		Points: w.points, Slow: w.slow,
 		Sinks: func() (all []ui.SinkState) {
 			for _, s := range w.pipeline.Sinks() {
 				all = append(all, ui.SinkState{Name: s.Name, LastSuccess: s.Succeeded, Took: s.Took, Err: s.Err, Queued: s.Queued, Dropped: s.Dropped})

@@ -389,6 +389,15 @@ func (w *weirProcess) slowView() slow.View {
 	return nil
 }
 
+// slow reports what pods waited for; false before the first round.
+func (w *weirProcess) slow(q slow.Query) (slow.Report, bool) {
+	view := w.slowView()
+	if view == nil {
+		return slow.Report{}, false
+	}
+	return slow.NewReport(q, view, w.Facts(), time.Now())
+}
+
 // explainInput returns the present input of explanations.
 func (w *weirProcess) explainInput() *explain.Explainer {
 	in := &explain.Explainer{Now: w.Now(), Started: w.started, Facts: w.Facts(), Sources: w.sourceStates(), Autoscalers: w.plan.features.autoscalersOf, Receivers: w.receiversInTrouble()}

@@ -14,6 +14,14 @@ import (
 // words are the names of the resources in sentences.
 var words = [numResources]string{"CPU", "memory", "disk I/O"}
 
+// Words returns the name of a resource in sentences: "disk I/O".
+func (r Resource) Words() string {
+	if i := slices.Index(resources[:], r); i >= 0 {
+		return words[i]
+	}
+	return string(r)
+}
+
 // reasons are what follows "waited for CPU 40% of the last 5m, ". LIMIT is the limit that was reached, NODE
 // the node, WHO the neighbours.
 var reasons = [numResources][numCauses]string{

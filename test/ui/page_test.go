@@ -20,7 +20,10 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/ui"
+	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
+	"github.com/weir-metrics/weir/explain/death"
+	"github.com/weir-metrics/weir/explain/slow"
 	"github.com/weir-metrics/weir/test/samplecluster"
 )
 
@@ -34,6 +37,37 @@ func page(w *samplecluster.Cluster) http.Handler {
 			{Name: "log", LastSuccess: samplecluster.Noon.Add(-2 * time.Minute), Err: errors.New("write /var/log/weir: no space left on device"), Queued: 12},
 		}
 	}})
+}
+
+// badDay returns the page of a cluster in which each pod waits, by each of the causes, and was killed.
+func badDay(t *testing.T) http.Handler {
+	w := samplecluster.Healthy(t)
+	share := func(v float64) *float64 { return &v }
+	reading := func(minutes int, mi float64) endlog.Reading {
+		return endlog.Reading{At: samplecluster.Noon.Add(time.Duration(minutes) * time.Minute), Value: mi * (1 << 20)}
+	}
+	waits := slow.Slow{
+		Summary: "Pod shop/web-1 waited for CPU 62% of the last 5m: 35% held back by its own CPU limit of 500m, 14% because of shop/import and another pod, 6.5% because of processes of node n1 outside pods.",
+		Lost:    0.62, Resource: slow.CPU, Cause: slow.OwnLimit, Advice: "Raise limits.cpu of container app, or remove that limit: `weir resize recommend` shows what fits.",
+		Stalls: []slow.Stall{
+			{Resource: slow.CPU, Some: share(0.62), Parts: []slow.Part{{Cause: slow.OwnLimit, Share: 0.35}, {Cause: slow.Neighbours, Share: 0.14}, {Cause: slow.System, Share: 0.065}, {Cause: slow.NodeFull, Share: 0.04}, {Cause: slow.Nobody, Share: 0.025}}},
+			{Resource: slow.Memory, Some: share(0.031), Parts: []slow.Part{{Cause: slow.OwnLimit, Share: 0.031}}},
+			{Resource: slow.IO, Some: share(0.22), Parts: []slow.Part{{Cause: slow.OwnUse, Share: 0.15}, {Cause: slow.Unknown, Share: 0.07}}},
+		},
+		NotKnown: []string{"What decides about the wait for disk I/O was not read."},
+	}
+	killed := death.Death{
+		Namespace: "shop", Pod: "web-1", Container: "app", Cause: death.ContainerLimit, Confidence: death.Certain, At: samplecluster.Noon.Add(-4 * time.Minute),
+		Message: "killed by the kernel: it reached its own memory limit of 512Mi",
+		Before: &death.Before{Message: "memory of container app rose fastest, from 190Mi to 511Mi in 11m", Fastest: "container app", Usage: endlog.Usage{
+			Memory: []endlog.Trend{{Kind: "container", Name: "app", First: reading(-15, 190), Highest: reading(-4, 511), Last: reading(-4, 511)}}}},
+	}
+	asked := death.Death{Namespace: "shop", Pod: "web-1", Container: "sidecar", Cause: death.Signalled, Confidence: death.Likely, At: samplecluster.Noon.Add(-40 * time.Minute), Message: "ended by SIGTERM"}
+	return ui.New(ui.Options{
+		Explainer: w.Explainer, Points: w.Points,
+		Slow:   func(slow.Query) (slow.Report, bool) { return slow.Report{Pods: []slow.Slow{waits}}, true },
+		Deaths: func(death.Query) death.Report { return death.Report{Deaths: []death.Death{killed, asked}} },
+	})
 }
 
 // guarded returns the page of a sample cluster with agents on its nodes.
@@ -112,10 +146,12 @@ func TestPages(t *testing.T) {
 func TestPictures(t *testing.T) {
 	b := newBrowser(t)
 	bad, good := page(samplecluster.Failing(t)), page(samplecluster.Healthy(t))
+	waiting := badDay(t)
 	url := serve(t, map[string]http.Handler{
-		"/bad/ui/": bad, "/good/ui/": good,
-		"/framed/bad/ui/":  http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { bad.ServeHTTP(framed{w}, r) }),
-		"/framed/good/ui/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { good.ServeHTTP(framed{w}, r) }),
+		"/bad/ui/": bad, "/good/ui/": good, "/waiting/ui/": waiting,
+		"/framed/waiting/ui/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { waiting.ServeHTTP(framed{w}, r) }),
+		"/framed/bad/ui/":     http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { bad.ServeHTTP(framed{w}, r) }),
+		"/framed/good/ui/":    http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { good.ServeHTTP(framed{w}, r) }),
 		// A window is not narrower than 500, so that a telephone is a frame.
 		"/telephone": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, `<!doctype html><meta name="color-scheme" content="light dark"/><link rel="icon" href="data:,"/><body style="margin: 0"><iframe src="/framed%s" width="390" height="1400" style="border: 0"></iframe>`,
@@ -123,7 +159,7 @@ func TestPictures(t *testing.T) {
 		}),
 	})
 	for name, view := range map[string]string{
-		"bad": "/bad/ui/", "good": "/good/ui/", "bad-node": "/bad/ui/?node=n3", "good-node": "/good/ui/?node=n2", "bad-pods": "/bad/ui/?pods", "good-pod": "/good/ui/?pod=shop/web-1",
+		"bad": "/bad/ui/", "good": "/good/ui/", "bad-node": "/bad/ui/?node=n3", "good-node": "/good/ui/?node=n2", "bad-pods": "/bad/ui/?pods", "good-pod": "/good/ui/?pod=shop/web-1", "waiting-pod": "/waiting/ui/?pod=shop/web-1",
 	} {
 		for _, dark := range []bool{false, true} {
 			scheme := map[bool]string{false: "", true: "-dark"}[dark]
