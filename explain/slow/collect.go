@@ -93,7 +93,7 @@ func (c *collector) use(s *metric.Sample, from, to time.Time) Use {
 		u.Name = e.Name
 	}
 	u.Throttled = c.series(e, metric.CPUThrottledRate, nanocores, from, to)
-	u.Memory = c.series(e, metric.MemoryUsage, 1, from, to)
+	u.Memory, u.LimitHits = c.series(e, metric.MemoryUsage, 1, from, to), value(s, metric.MemoryFailures)
 	u.MajorFaults = c.series(e, metric.MemoryMajorPageFaultsRate, 1, from, to)
 	for r := range resources {
 		u.Some[r] = c.series(e, someOf[r], 1, from, to)

@@ -38,6 +38,8 @@ type Use struct {
 	Read, Write                                      Series
 	Some, Full                                       [numResources]Series
 	CPURequest, CPULimit, MemoryRequest, MemoryLimit float64
+	// LimitHits is how often the use of memory hit its limit since the cgroup was made.
+	LimitHits float64
 }
 
 // When the parts of a wait are named.

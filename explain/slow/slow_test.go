@@ -29,7 +29,7 @@ import (
 //	matrix                                    the cases of TestMatrix
 //
 // Keys are cpu.some, cpu.full, memory.some, ..., io.full (shares), cpu, throttled, memory, workingset, faults,
-// read, write, and the constants cpu.request, cpu.limit, memory.request, memory.limit. VALUES are those of
+// read, write, and the constants cpu.request, cpu.limit, memory.request, memory.limit, hits. VALUES are those of
 // readings 15 s apart until 12:00:00: "0.5" is all of them, "0.5x10,0x10" ten of each, "-" none.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -156,6 +156,8 @@ func useOf(t *testing.T, name string, words []string) (u slow.Use) {
 			u.MemoryRequest = constant
 		case "memory.limit":
 			u.MemoryLimit = constant
+		case "hits":
+			u.LimitHits = constant
 		default:
 			t.Fatalf("%q: unknown key", word)
 		}
