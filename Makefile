@@ -192,8 +192,8 @@ vulncheck: ## known vulnerabilities in what the programs call (needs the Go vuln
 E2E_CLUSTER := ./test/cluster/... ./test/install/... ./test/apis/... ./test/node/...
 E2E         ?= ./eviction/notify ./eviction/guard ./eviction/execute/cri ./sources/host/disk ./test/local/... ./test/faults ./test/ui/... $(E2E_CLUSTER)
 
-# Tests that only make nightly runs: this one builds another kubectl, for minutes.
-E2E_SKIP ?= TestKubectlOfEachRelease/1.36
+# Tests that only make nightly runs: they take minutes, the first because it builds another kubectl.
+E2E_SKIP ?= TestKubectlOfEachRelease/1.36|TestDeathMatrix
 
 .PHONY: e2e
 e2e: build image ## the built commands on this machine, on simulated kubelets and in a real cluster (root; minutes to build it, once; E2E names packages)
