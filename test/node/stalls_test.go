@@ -1,0 +1,296 @@
+//go:build e2e
+
+package node
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/explain/slow"
+)
+
+// A phase is a time in which the pods of TestStalls do something. What each of them waits for follows from it.
+type phase struct {
+	name string
+	// burn is how much CPU pods want, in millicores. A pod that is not here is idle.
+	burn map[string]int
+	// read has scripts that run in the cgroup of a pod's container, again and again.
+	read  map[string]string
+	cases []stallCase
+}
+
+// A stallCase is the truth about pods in a phase. An empty cause means that the pod waits for nothing, or that
+// nobody is the cause.
+type stallCase struct {
+	pods      []string
+	resource  slow.Resource // whose parts are compared; none: the resource that the pod waited for most
+	cause     slow.Cause
+	neighbour string // who is named first; empty: nobody may be named
+	mayWait   bool   // the pod may also wait for nothing; if a neighbour is named, it is that one
+}
+
+// truth returns a case as text for the table.
+func (c *stallCase) truth() string {
+	switch {
+	case c.cause == "":
+		return "nothing, or Nobody"
+	case c.cause == slow.Neighbours && c.mayWait:
+		return "nothing, or Neighbours: " + c.neighbour
+	case c.cause == slow.Neighbours:
+		return "Neighbours: " + c.neighbour
+	case c.mayWait:
+		return string(c.cause) + ", and " + c.neighbour + " for the rest"
+	}
+	return string(c.cause)
+}
+
+// stall returns the stall of an answer that the case is about; nil if the pod waited for nothing.
+func (c *stallCase) stall(s *slow.Slow) *slow.Stall {
+	about := c.resource
+	if about == "" {
+		about = s.Resource
+	}
+	for i := range s.Stalls {
+		if stall := &s.Stalls[i]; stall.Resource == about && stall.Some != nil && *stall.Some >= 0.01 && len(stall.Parts) > 0 {
+			return stall
+		}
+	}
+	return nil
+}
+
+// check compares an answer with the truth. It returns the answer as text, whether it is right, and whether it names
+// a neighbour that is not the cause.
+func (c *stallCase) check(s *slow.Slow) (answer string, right, misnamed bool) {
+	stall := c.stall(s)
+	if stall == nil {
+		return "nothing", c.cause == "" || c.cause == slow.Neighbours && c.mayWait, false
+	}
+	answer = fmt.Sprintf("%s %.0f%%:", stall.Resource, 100**stall.Some)
+	for _, p := range stall.Parts {
+		if p.Share >= 0.01 {
+			answer += fmt.Sprintf(" %s %.0f%%", p.Cause, 100*p.Share)
+		}
+	}
+	named := ""
+	if len(stall.Neighbours) > 0 {
+		named = stall.Neighbours[0].Pod
+		answer += " (" + named + ")"
+	}
+	cause := stall.Parts[0].Cause
+	misnamed = named != "" && named != c.neighbour
+	switch c.cause {
+	case "":
+		right = cause == slow.Nobody
+	case slow.Neighbours:
+		right = cause == c.cause && named == c.neighbour
+	default:
+		right = cause == c.cause
+	}
+	return answer, right && !misnamed, misnamed
+}
+
+// all returns a load that pods have alike.
+func all[V any](v V, pods ...string) map[string]V {
+	m := map[string]V{}
+	for _, p := range pods {
+		m[p] = v
+	}
+	return m
+}
+
+func with[V any](a, b map[string]V) map[string]V {
+	m := maps.Clone(a)
+	maps.Copy(m, b)
+	return m
+}
+
+const (
+	// The file is larger than each limit on memory: a pod that reads it drops what it read before.
+	reclaim = "cat /stalls >/dev/null; sleep 0.2"
+	// Without the page cache, so that each read is one of the disk.
+	readMuch   = "dd if=/stalls of=/dev/null bs=1M iflag=direct"
+	readLittle = "dd if=/stalls of=/dev/null bs=4k count=20 iflag=direct; sleep 0.1"
+)
+
+// phases are what TestStalls does, one after another, on a node with two CPUs. Its pods are those of stallPods.
+func phases() []phase {
+	limited, reading := []string{"l60", "l120"}, []string{"m48", "m96"}
+	return []phase{
+		{"two pods want 900m and have limits of 60m and 120m", all(900, limited...), nil, []stallCase{
+			{pods: limited, cause: slow.OwnLimit}, {pods: []string{"f1", "f2", "hog", "m48"}},
+		}},
+		{"hog wants 2 CPUs, two pods want 200m and 400m", map[string]int{"f1": 200, "f2": 400, "hog": 2000}, nil, []stallCase{
+			{pods: []string{"f1", "f2"}, cause: slow.Neighbours, neighbour: "hog"},
+		}},
+		{"hog has left; two pods want 100m", all(100, "f1", "f2"), nil, []stallCase{{pods: []string{"f1", "f2", "hog"}}}},
+		{"both: two pods at their limits of 60m and 120m, and hog wants 2 CPUs", with(all(900, limited...), map[string]int{"hog": 2000}), nil, []stallCase{
+			{pods: limited, cause: slow.OwnLimit, neighbour: "hog", mayWait: true},
+		}},
+		{"two pods read a file that is larger than their limits on memory, of 48Mi and 96Mi", nil, all(reclaim, reading...), []stallCase{
+			{pods: reading, resource: slow.Memory, cause: slow.OwnLimit}, {pods: []string{"f1", "f2"}, resource: slow.Memory},
+		}},
+		{"hog reads from the disk without a pause, f1 reads little", nil, map[string]string{"f1": readLittle, "hog": readMuch}, []stallCase{
+			{pods: []string{"hog"}, resource: slow.IO, cause: slow.OwnUse}, {pods: []string{"f1"}, resource: slow.IO, cause: slow.Neighbours, neighbour: "hog"},
+		}},
+		{"hog wants 4 CPUs, the others are idle", map[string]int{"hog": 4000}, nil, []stallCase{
+			{pods: []string{"hog"}, cause: slow.OwnUse}, {pods: []string{"f1", "f2"}, cause: slow.Neighbours, neighbour: "hog", mayWait: true},
+		}},
+		{"two pods want 2 CPUs and have limits of 60m and 120m", all(2000, limited...), nil, []stallCase{
+			{pods: limited, cause: slow.OwnLimit}, {pods: []string{"f1", "m96"}},
+		}},
+		{"f2 wants 2 CPUs, two pods want 300m", map[string]int{"f1": 300, "hog": 300, "f2": 2000}, nil, []stallCase{
+			{pods: []string{"f1", "hog"}, cause: slow.Neighbours, neighbour: "f2"},
+		}},
+		{"hog reads from the disk without a pause", nil, map[string]string{"hog": readMuch}, []stallCase{
+			{pods: []string{"hog"}, resource: slow.IO, cause: slow.OwnUse}, {pods: []string{"f1", "f2"}, resource: slow.IO},
+		}},
+	}
+}
+
+// TestStalls forces waits whose cause is known from how they are made, and compares what weir says with it:
+// 95% must be right, and no neighbour may be named that is not the cause.
+func TestStalls(t *testing.T) {
+	w := sharedCluster
+	if !w.v2 {
+		t.Skip("the kernel has no stalls of pods on cgroup version 1: -node=v2")
+	}
+	if err := w.install(t.Context(), "slow"); err != nil {
+		t.Fatal(err)
+	}
+	namespace := w.namespace(t, "stalls")
+	w.inGuest(t, "dd if=/dev/zero of=/stalls bs=1M count=128 2>/dev/null")
+	t.Cleanup(func() { w.inGuest(t, "rm /stalls") })
+	pods := map[string]*corev1.Pod{}
+	for two := range slices.Chunk(w.stallPods(), 2) { // more at once take the node minutes
+		maps.Copy(pods, w.create(t, namespace, two...))
+	}
+	var table []string
+	total, right, misnamed := 0, 0, 0
+	for _, p := range phases() {
+		began := time.Now()
+		w.begin(t, pods, &p)
+		for i := range p.cases {
+			c := &p.cases[i]
+			for _, pod := range c.pods {
+				s, err := w.stallsOf(t, namespace, pod, began)
+				if err != nil {
+					t.Errorf("%s: pod %s: %v", p.name, pod, err)
+					continue
+				}
+				answer, ok, wrongName := c.check(s)
+				total++
+				if wrongName {
+					misnamed++
+				}
+				verdict := "**wrong**"
+				if ok {
+					right++
+					verdict = "right"
+				} else {
+					t.Logf("%s: pod %s: want %s\n%s\n  %s", p.name, pod, c.truth(), s.Summary, strings.Join(s.Evidence, "\n  "))
+				}
+				row := fmt.Sprintf("| %s | %s | %s | %s | %s |", p.name, pod, c.truth(), answer, verdict)
+				table = append(table, row)
+				t.Log(row)
+			}
+		}
+		w.finish(t, pods, &p)
+		t.Logf("%.0fs: %s: %d of %d right", time.Since(began).Seconds(), p.name, right, total)
+	}
+	t.Logf("%d of %d right\n%s", right, total, strings.Join(table, "\n"))
+	if 100*right < 95*total || misnamed > 0 {
+		t.Errorf("%d of %d are right, and %d times a neighbour is named that is not the cause", right, total, misnamed)
+	}
+}
+
+// stallPods returns the pods of TestStalls. Their requests are small, so that all have the same weight.
+func (w *testCluster) stallPods() (pods []*corev1.Pod) {
+	add := func(name string, limits corev1.ResourceList) {
+		p := w.pod(name, "", requests(8*mi, mi))
+		p.Spec.Containers[0].Resources.Limits = limits
+		pods = append(pods, p)
+	}
+	for _, n := range []int{60, 120} {
+		add(fmt.Sprint("l", n), corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(int64(n), resource.DecimalSI)})
+	}
+	for _, n := range []int{48, 96} {
+		add(fmt.Sprint("m", n), corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(n)*mi, resource.BinarySI)})
+	}
+	for _, name := range []string{"f1", "f2", "hog"} {
+		add(name, nil)
+	}
+	return pods
+}
+
+// begin starts what the pods do in a phase.
+func (w *testCluster) begin(t *testing.T, pods map[string]*corev1.Pod, p *phase) {
+	t.Helper()
+	for pod, millicores := range p.burn {
+		orderLoad(t, pods[pod], fmt.Sprintf("/burn?millicores=%d", millicores))
+	}
+	for pod, script := range p.read {
+		dir := w.cgroups(t, pods[pod], pods[pod].Status.ContainerStatuses[0].ContainerID)[0]
+		w.inGuest(t, fmt.Sprintf("setsid sh -c 'echo $$ >%s/cgroup.procs; echo $$ >/run/stalls-%s; while :; do %s; done' >/dev/null 2>&1 </dev/null &", dir, pod, script))
+	}
+}
+
+// finish ends it.
+func (w *testCluster) finish(t *testing.T, pods map[string]*corev1.Pod, p *phase) {
+	t.Helper()
+	for pod := range p.burn {
+		orderLoad(t, pods[pod], "/burn?millicores=0")
+	}
+	for pod := range p.read {
+		w.inGuest(t, "kill -9 $(cat /run/stalls-"+pod+")")
+	}
+}
+
+// stallsOf returns what weir says about a pod, of a time after a phase has begun.
+func (w *testCluster) stallsOf(t *testing.T, namespace, pod string, began time.Time) (*slow.Slow, error) {
+	t.Helper()
+	tick := time.NewTicker(3 * time.Second) // the node has little CPU to answer with
+	defer tick.Stop()
+	deadline := time.After(5 * time.Minute)
+	for {
+		s, err := w.askSlow(t, namespace, pod)
+		if err == nil && (s.From.Before(began.Add(2*time.Second)) || s.MeasuredSeconds < 20) {
+			err = fmt.Errorf("%.0fs are measured, from %.0fs after it began on", s.MeasuredSeconds, s.From.Sub(began).Seconds())
+		}
+		if err == nil {
+			return s, nil
+		}
+		select {
+		case <-t.Context().Done():
+			return nil, t.Context().Err()
+		case <-deadline:
+			return nil, err
+		case <-tick.C:
+		}
+	}
+}
+
+// askSlow asks weir through the API server.
+func (w *testCluster) askSlow(t *testing.T, namespace, pod string) (*slow.Slow, error) {
+	t.Helper()
+	out, err := w.kube.RESTClient().Get().AbsPath("/apis/weir.dev/v1alpha1/namespaces/"+namespace+"/slow").Param("pod", pod).Param("window", "30s").DoRaw(t.Context())
+	if err != nil {
+		return nil, err
+	}
+	var r slow.Report
+	if err := json.Unmarshal(out, &r); err != nil {
+		return nil, fmt.Errorf("read weir's report: %w", err)
+	}
+	if len(r.Pods) != 1 {
+		return nil, errors.New(r.Summary)
+	}
+	return &r.Pods[0], nil
+}
