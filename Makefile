@@ -217,6 +217,10 @@ cluster: ## start a real Kubernetes cluster on this machine and leave it running
 generate: ## write the pages derived from code
 	$(GO) run ./test/docs/generate
 
+.PHONY: resize-evaluation
+resize-evaluation: ## write docs/resize-evaluation.md from public traces, of which TRACES has the checkouts (test/traces/convert.go names them)
+	$(GO) run ./test/traces evaluate '$(TRACES)' >$(BIN)/resize-evaluation.md && mv $(BIN)/resize-evaluation.md docs/
+
 .PHONY: pictures
 pictures: ## take the pictures of the page for docs/images (chromium)
 	$(GO) test -tags e2e -count 1 ./test/ui -run TestPictures -args -docs=$(CURDIR)/docs/images

@@ -9,7 +9,7 @@
 //
 // Parameters, with their defaults:
 //
-//	estimator=weir                                 or vpa, krr, autopilot
+//	estimator=weir                                 or vpa, krr, autopilot, adaptive
 //	percentile=95  headroom=15%  floor=10m         of CPU
 //	memory-percentile=100  memory-headroom=20%  memory-floor=16Mi
 //	resources=cpu,memory  min-history=10m

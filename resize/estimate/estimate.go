@@ -5,6 +5,8 @@
 //   - KRR: the simple strategy of Robusta's Kubernetes Resource Recommender
 //   - Autopilot: the moving windows of Google's Autopilot
 //
+// Adaptive is weir's own.
+//
 // The caller feeds an Estimator with the history of one container of a workload, of all its pods, and
 // asks it for the requests at a time:
 //
@@ -15,7 +17,7 @@
 // The package is pure: an estimator has no clock, and the same history has the same result. It decides
 // nothing about a running pod: that is what package resize is for.
 //
-// Files: estimate.go has the Estimator; vpa.go, krr.go and autopilot.go have one estimator each;
+// Files: estimate.go has the Estimator; vpa.go, krr.go, autopilot.go and adaptive.go have one estimator each;
 // histogram.go has the histogram of VPA.
 package estimate
 

@@ -17,14 +17,16 @@ const (
 	ToolVPA       Tool = "vpa"
 	ToolKRR       Tool = "krr"
 	ToolAutopilot Tool = "autopilot"
+	// ToolAdaptive is weir's own.
+	ToolAdaptive Tool = "adaptive"
 )
 
-// OwnRule is the name of the rule of package resize itself. It is not a Tool.
+// OwnRule is the name of the rule of package resize itself: a percentile and headroom. It is not a Tool.
 const OwnRule = "weir"
 
 // Names returns what ParseTool takes.
 func Names() []string {
-	return []string{OwnRule, string(ToolVPA), string(ToolKRR), string(ToolAutopilot)}
+	return []string{OwnRule, string(ToolVPA), string(ToolKRR), string(ToolAutopilot), string(ToolAdaptive)}
 }
 
 // ParseTool returns the tool of a name, or nil for OwnRule.
@@ -45,6 +47,8 @@ func (t Tool) NewEstimator() Estimator {
 		o := KRRDefaults()
 		o.Floor = resize.Amounts{}
 		return NewKRR(o)
+	case ToolAdaptive:
+		return NewAdaptive(AdaptiveDefaults())
 	case ToolAutopilot:
 		o := AutopilotDefaults()
 		o.CPU.Floor, o.Memory.Floor = 0, 0

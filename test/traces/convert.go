@@ -29,6 +29,7 @@ type source struct {
 	repository, commit, licence string
 	about, cannot               string // what the trace is, and what it cannot show
 	vpaPeaks                    time.Duration
+	warmup                      float64 // share that is only observed
 	convert                     func(folder string) ([]trace.Entity, error)
 }
 
@@ -36,34 +37,38 @@ func (s *source) folder() string { return s.repository[strings.LastIndex(s.repos
 
 var sources = []source{
 	{
-		name: "NAB", repository: "numenta/NAB", commit: "ea702d75cc2258d9d7dd35ca8e5e2539d71f3140", licence: "MIT", vpaPeaks: 24 * time.Hour, convert: convertNAB,
+		name: "NAB", repository: "numenta/NAB", commit: "ea702d75cc2258d9d7dd35ca8e5e2539d71f3140", licence: "MIT", vpaPeaks: 24 * time.Hour, warmup: third, convert: convertNAB,
 		about:  "CPU of ten machines of EC2 and RDS over 14 days and of one over 62 days, every five minutes. 100% counts as one core.",
 		cannot: "The size of the machines is not known, and some use so little that the floor decides. Among the series are faults that were chosen because they surprise. There is no memory.",
 	},
 	{
-		name: "Bitbrains", repository: "atlarge-research/opendc", commit: "691036deb92b9e236d1a33c6f3066f98a96ba0e6", licence: "MIT", vpaPeaks: 24 * time.Hour, convert: convertBitbrains,
+		name: "Bitbrains", repository: "atlarge-research/opendc", commit: "691036deb92b9e236d1a33c6f3066f98a96ba0e6", licence: "MIT", vpaPeaks: 24 * time.Hour, warmup: third, convert: convertBitbrains,
 		about:  "CPU and memory of one virtual machine over 30 days, every five minutes, with what was provisioned. 2,600 MHz count as one core.",
 		cannot: "It is one machine, so there are no intervals. Its memory is what the hypervisor sees as active, which is not a working set.",
 	},
 	{
 		name: "Google 2011", repository: "HiPro-IT/CPU-and-Memory-resource-usage-from-Google-Cluster-Data", commit: "327b8ce301d43fd09e0a6b63279edca0728d1af8", licence: "Google's trace CC-BY 4.0, the repository names none",
-		vpaPeaks: time.Hour, convert: convertGoogle,
+		vpaPeaks: time.Hour, warmup: hundredReadings, convert: convertGoogle,
 		about:  "CPU and memory of 1,600 jobs over 24 hours, every five minutes, as shares of a machine. 100% count as one core and 16 GiB.",
-		cannot: "Whoever made it summed the tasks of a job and kept what is from 5% to 90%. A day has no days to learn from: half-lives and peaks of a day have no effect, and KRR recommends nothing before its 100th reading.",
+		cannot: "Whoever made it summed the tasks of a job and kept what is from 5% to 90%. A day has no days to learn from: half-lives and peaks of a day have hardly an effect.",
 	},
 	{
-		name: "Alibaba 2026", repository: "alibaba/clusterdata", commit: "7a6c496e4f4b6ce6150be8f881cb051bf2abff42", licence: "for research and study", vpaPeaks: time.Hour, convert: convertAlibaba,
+		name: "Alibaba 2026", repository: "alibaba/clusterdata", commit: "7a6c496e4f4b6ce6150be8f881cb051bf2abff42", licence: "for research and study", vpaPeaks: time.Hour, warmup: third, convert: convertAlibaba,
 		about:  "Memory of 208 containers of an inference service over 22.8 hours, every 57 seconds, as shares of their limits. A limit counts as 16 GiB, and as the request.",
 		cannot: "There is no CPU, and no size: floors mean nothing. It is less than a day, of one service. Values below 0 are left out.",
 	},
 	{
-		name: "PlanetLab", repository: "beloglazov/planetlab-workload-traces", commit: "344ffdbf7e528bfa6f276014e889e68a0cb640c2", licence: "none", vpaPeaks: time.Hour, convert: convertPlanetLab,
+		name: "PlanetLab", repository: "beloglazov/planetlab-workload-traces", commit: "344ffdbf7e528bfa6f276014e889e68a0cb640c2", licence: "none", vpaPeaks: time.Hour, warmup: hundredReadings, convert: convertPlanetLab,
 		about:  "CPU of 1,052 virtual machines over 24 hours (3 March 2011), every five minutes, in whole percent. 100% count as one core.",
 		cannot: "It has one day, no memory, and steps of 10m.",
 	},
 }
 
 const (
+	third = 1. / 3
+	// hundredReadings is the share of 288 readings at which KRR has the 100 that it needs.
+	hundredReadings = 0.36
+
 	gibibyte = 1 << 30
 	step     = 5 * time.Minute
 )

@@ -1,11 +1,15 @@
-// Traces converts public traces of load and use to the CSV of package internal/trace:
+// Traces converts public traces of load and use to the CSV of package internal/trace, and evaluates
+// the estimators of requests on them:
 //
 //	go run ./test/traces convert DIR NAME >trace.csv
+//	go run ./test/traces evaluate DIR >docs/resize-evaluation.md
 //
 // DIR has checkouts of the repositories in convert.go, in folders of their names. Nothing is fetched.
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,20 +26,37 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) == 3 && args[0] == "convert" {
+	switch {
+	case len(args) == 3 && args[0] == "convert":
 		for i := range sources {
 			if s := &sources[i]; s.name == args[2] {
-				list, err := s.convert(filepath.Join(args[1], s.folder()))
+				list, err := s.read(args[1])
 				if err != nil {
-					return fmt.Errorf("convert %s: %w", s.name, err)
+					return err
 				}
 				return trace.Write(os.Stdout, list)
 			}
 		}
+	case len(args) == 2 && args[0] == "evaluate":
+		page, err := evaluate(context.Background(), args[1])
+		if err != nil {
+			return err
+		}
+		_, err = os.Stdout.WriteString(page)
+		return err
 	}
 	var names []string
 	for i := range sources {
-		names = append(names, sources[i].name)
+		names = append(names, fmt.Sprintf("%q", sources[i].name))
 	}
-	return fmt.Errorf("usage: traces convert DIR NAME, where NAME is one of: %s", strings.Join(names, ", "))
+	return errors.New("usage: traces evaluate DIR, or traces convert DIR NAME, where NAME is " + strings.Join(names, ", "))
+}
+
+// read converts the trace from its checkout.
+func (s *source) read(dir string) ([]trace.Entity, error) {
+	list, err := s.convert(filepath.Join(dir, s.folder()))
+	if err != nil {
+		return nil, fmt.Errorf("convert %s, which is github.com/%s at %s: %w", s.name, s.repository, s.commit, err)
+	}
+	return list, nil
 }
