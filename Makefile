@@ -133,6 +133,13 @@ bench-parsers: ## parsers alone, beside textparse and JSON libraries
 bench-scale: build ## CPU, memory and freshness of one weir over the number of nodes (ARGS)
 	$(GO) run -C test/bench ./scale $(ARGS)
 
+# Prometheus is built without service discovery, which the benchmark does not use.
+.PHONY: bench-senders
+bench-senders: build ## what sending costs, beside vmagent and Prometheus in agent mode (half an hour; minutes to build them, once; ARGS)
+	$(GO) build -C test/bench/senders/vmagent -ldflags '-s -w' -o $(CURDIR)/$(BIN)/vmagent github.com/VictoriaMetrics/VictoriaMetrics/app/vmagent
+	$(GO) build -C test/bench/senders/prometheus -tags remove_all_sd -ldflags '-s -w' -o $(CURDIR)/$(BIN)/prometheus github.com/prometheus/prometheus/cmd/prometheus
+	$(GO) run -C test/bench ./scale --senders --nodes 1000 $(ARGS)
+
 .PHONY: bench-peers
 bench-peers: build ## weir beside metrics-server under a real API server (root; 1.5 hours, minutes with ARGS=--quick)
 	$(GO) run -C test/bench ./peers $(ARGS)
@@ -244,6 +251,8 @@ verify: ## formatting, generated pages, go.mod, the Helm chart (Helm is built th
 	cd deploy/image && $(GO) mod tidy -diff
 	cd test/parity && $(GO) mod tidy -diff
 	cd test/parity/vpa && $(GO) mod tidy -diff
+	cd test/bench/senders/vmagent && $(GO) mod tidy -diff
+	cd test/bench/senders/prometheus && $(GO) mod tidy -diff
 	cd test/bench && $(GO) mod tidy -diff && $(GO) vet ./peers ./scale
 	@echo 'Compiling Helm, then testing the chart. The first time, this takes minutes.'
 	$(HELM) version --short # compiled here, and not within the time limit of the tests

@@ -46,6 +46,9 @@ func Start(dir, name string, env []string, path string, args ...string) (*Proces
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	defer log.Close()
+	if path, err = filepath.Abs(path); err != nil { // the process has another working directory
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
 	cmd := exec.Command(path, args...)
 	cmd.Dir, cmd.Stderr = dir, log
 	cmd.Env = append([]string{"HOME=" + dir, "PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, env...)

@@ -45,6 +45,9 @@ func (c *curve) measure(ctx context.Context, p plan) error {
 		}
 		return nil
 	}
+	if p.sending {
+		return measureSenders(ctx, p, c.Resolution, c.nodes[len(c.nodes)-1])
+	}
 	fmt.Print(c.title(p) + header)
 	for _, n := range c.nodes {
 		began := time.Now()

@@ -41,12 +41,16 @@ type plan struct {
 	housekeeping     bool
 	plain            bool
 	faults           bool
+	sending          bool
+	only             string
 	settle, window   time.Duration // 0 for a default that depends on the resolution
 	ready            time.Duration
 	churn            string
 	weir, simulate   string
-	extra            string
-	markdown, json   string
+	// vmagent and prometheus are measured beside weir's senders.
+	vmagent, prometheus string
+	extra               string
+	markdown, json      string
 }
 
 // everything is the default of what is measured: up to the supported size at
@@ -66,12 +70,16 @@ func parse(args []string) (plan, error) {
 	f.BoolVar(&p.housekeeping, "housekeeping", false, "kubelets serve samples up to 15s old, as cAdvisor takes them, not as old as the request")
 	f.BoolVar(&p.plain, "plain", false, "kubelets without TLS: where connections cannot all be kept, handshakes are most of what is measured")
 	f.BoolVar(&p.faults, "faults", false, "a third of the nodes hangs, then refuses, then answers late: print how old the numbers of the others become, and no costs")
+	f.BoolVar(&p.sending, "senders", false, "print what sending costs, for the last number of nodes: weir with and without a sender, vmagent and Prometheus in agent mode")
+	f.StringVar(&p.only, "only", "", "with --senders, only programs whose name has this text")
 	f.DurationVar(&p.settle, "settle", 0, "time after weir is ready before measuring (default 2 resolutions, at least 1m); with --faults, time from the simulator's start to the first fault (default 3m)")
 	f.DurationVar(&p.window, "window", 0, "time measured (default 2 resolutions, at least 90s); with --faults, time for each way of failing (default 8 resolutions, at least 2m)")
 	f.DurationVar(&p.ready, "ready", 10*time.Minute, "how long weir may take to become ready")
 	f.StringVar(&p.churn, "churn", "0%/m", "share of the pods that is replaced in a minute")
 	f.StringVar(&p.weir, "weir", "../../bin/weir", "weir's binary")
 	f.StringVar(&p.simulate, "simulate", "../../bin/weir-simulate", "weir-simulate's binary")
+	f.StringVar(&p.vmagent, "vmagent", "../../bin/vmagent", "vmagent's binary, for --senders")
+	f.StringVar(&p.prometheus, "prometheus", "../../bin/prometheus", "Prometheus' binary, for --senders")
 	f.StringVar(&p.extra, "weir-flags", "", "more flags for weir server, separated by spaces")
 	f.StringVar(&p.markdown, "markdown", "", "write the tables here, in Markdown")
 	f.StringVar(&p.json, "json", "", "write the figures here, in JSON")
@@ -110,7 +118,11 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, file := range []string{p.weir, p.simulate} {
+	programs := []string{p.weir, p.simulate}
+	if p.sending {
+		programs = append(programs, p.vmagent, p.prometheus)
+	}
+	for _, file := range programs {
 		if _, err := os.Stat(file); err != nil {
 			return fmt.Errorf("find binary: %w: run make build first", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -37,7 +38,87 @@ func measure(ctx context.Context, p plan, resolution time.Duration, nodes int) (
 	return got, err
 }
 
-// withWeir starts a simulator with this many nodes and the given faults, and a weir that reads it. It
+// cluster is a simulated cluster: kubelets and an API server.
+type cluster struct {
+	*process.Process
+	dir        string // of logs and files
+	source     string // of weir
+	ca         string // of the kubelets; unused over plain HTTP
+	kubeconfig string
+	targets    string // NAME=HOST:PORT of each kubelet
+}
+
+// startCluster starts a simulator with this many nodes and the given faults. Its files and logs are in dir.
+func startCluster(ctx context.Context, p plan, dir string, nodes int, faults ...string) (*cluster, error) {
+	kubelets, err := process.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	api, err := process.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{dir: dir, ca: filepath.Join(dir, "ca.pem"), kubeconfig: filepath.Join(dir, "kubeconfig"), targets: filepath.Join(dir, "targets")}
+	args := []string{"--nodes", strconv.Itoa(nodes), "--pods", strconv.Itoa(p.pods), "--containers", strconv.Itoa(p.containers),
+		"--listen-port", strconv.Itoa(kubelets), "--churn", p.churn, "--fresh=" + strconv.FormatBool(!p.housekeeping),
+		"--api-server", "127.0.0.1:" + strconv.Itoa(api), "--kubeconfig-file", c.kubeconfig, "--targets-file", c.targets}
+	if len(faults) > 0 {
+		file := filepath.Join(dir, "faults")
+		if err := os.WriteFile(file, []byte(strings.Join(faults, "\n")), 0o600); err != nil {
+			return nil, fmt.Errorf("write faults: %w", err)
+		}
+		args = append(args, "--faults", file)
+	}
+	if p.plain {
+		args, c.source = append(args, "--insecure-http"), "kubelet:?scheme=http"
+	} else {
+		args, c.source = append(args, "--ca-file", c.ca), "kubelet:?ca="+c.ca
+	}
+	if most := connections(); nodes > most {
+		args = append(args, "--connections", strconv.Itoa(most)) // weir has the same limit and keeps fewer open
+	}
+	// With many nodes, the simulator's pods take half of the memory, and they make
+	// no garbage.
+	if c.Process, err = process.Start(dir, "weir-simulate", []string{"GOGC=25"}, p.simulate, args...); err != nil {
+		return nil, err
+	}
+	err = c.Until(ctx, "kubeconfig of the simulator", 100*time.Millisecond, p.ready, func() (bool, error) {
+		_, err := os.Stat(c.kubeconfig)
+		return err == nil, nil
+	})
+	if err != nil {
+		c.Stop()
+		return nil, err
+	}
+	return c, nil
+}
+
+// startWeir starts a weir that reads the cluster, and waits until it is ready. It returns weir's URL.
+func (c *cluster) startWeir(ctx context.Context, p plan, resolution time.Duration, nodes int, flags ...string) (base string, weir *process.Process, err error) {
+	port, err := process.FreePort()
+	if err != nil {
+		return "", nil, err
+	}
+	args := []string{"server", "--kubeconfig", c.kubeconfig, "--metric-resolution", resolution.String(), "--listen", "127.0.0.1:" + strconv.Itoa(port)}
+	if nodes > supported {
+		// A thousand reads a second of 0.1 s each are a hundred at a time.
+		args = append(args, "--max-reads=640", "--max-nodes="+strconv.Itoa(nodes))
+	}
+	base = "http://127.0.0.1:" + strconv.Itoa(port)
+	if weir, err = process.Start(c.dir, "weir", nil, p.weir, slices.Concat(args, strings.Fields(p.extra), flags)...); err != nil {
+		return "", nil, err
+	}
+	err = weir.Until(ctx, "readiness of weir (--ready gives it more time)", 100*time.Millisecond, p.ready, func() (bool, error) {
+		return answers(ctx, base+"/readyz"), nil
+	})
+	if err != nil {
+		weir.Stop()
+		return "", nil, err
+	}
+	return base, weir, nil
+}
+
+// withWeir starts a cluster with this many nodes and the given faults, and a weir that reads it. It
 // calls f with weir's URL when weir is ready, and ends both after f.
 func withWeir(ctx context.Context, p plan, resolution time.Duration, nodes int, f func(base string, weir, simulator *process.Process, ready time.Duration) error, faults ...string) error {
 	dir, err := os.MkdirTemp("", "weir-scale-")
@@ -45,66 +126,17 @@ func withWeir(ctx context.Context, p plan, resolution time.Duration, nodes int, 
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	var ports [3]int // of kubelets, API server and weir
-	for i := range ports {
-		if ports[i], err = process.FreePort(); err != nil {
-			return err
-		}
-	}
-	ca, kubeconfig := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "kubeconfig")
-	args := []string{"--nodes", strconv.Itoa(nodes), "--pods", strconv.Itoa(p.pods), "--containers", strconv.Itoa(p.containers),
-		"--listen-port", strconv.Itoa(ports[0]), "--churn", p.churn, "--fresh=" + strconv.FormatBool(!p.housekeeping),
-		"--api-server", "127.0.0.1:" + strconv.Itoa(ports[1]), "--kubeconfig-file", kubeconfig}
-	if len(faults) > 0 {
-		file := filepath.Join(dir, "faults")
-		if err := os.WriteFile(file, []byte(strings.Join(faults, "\n")), 0o600); err != nil {
-			return fmt.Errorf("write faults: %w", err)
-		}
-		args = append(args, "--faults", file)
-	}
-	source := "kubelet:?scheme=http"
-	if p.plain {
-		args = append(args, "--insecure-http")
-	} else {
-		args, source = append(args, "--ca-file", ca), "kubelet:?ca="+ca
-	}
-	flags := strings.Fields(p.extra)
-	if nodes > supported {
-		// A thousand reads a second of 0.1 s each are a hundred at a time.
-		flags = append([]string{"--max-reads=640", "--max-nodes=" + strconv.Itoa(nodes)}, flags...)
-	}
-	if most := connections(); nodes > most {
-		args = append(args, "--connections", strconv.Itoa(most)) // weir has the same limit and keeps fewer open
-	}
-	// With many nodes, the simulator's pods take half of the memory, and they make
-	// no garbage.
-	simulator, err := process.Start(dir, "weir-simulate", []string{"GOGC=25"}, p.simulate, args...)
+	c, err := startCluster(ctx, p, dir, nodes, faults...)
 	if err != nil {
 		return err
 	}
-	defer simulator.Stop()
-	err = simulator.Until(ctx, "kubeconfig of the simulator", 100*time.Millisecond, p.ready, func() (bool, error) {
-		_, err := os.Stat(kubeconfig)
-		return err == nil, nil
-	})
-	if err != nil {
-		return err
-	}
-
-	base := "http://127.0.0.1:" + strconv.Itoa(ports[2])
-	weir, err := process.Start(dir, "weir", nil, p.weir, append([]string{"server", "--kubeconfig", kubeconfig, "--source", source,
-		"--metric-resolution", resolution.String(), "--listen", strings.TrimPrefix(base, "http://")}, flags...)...)
+	defer c.Stop()
+	base, weir, err := c.startWeir(ctx, p, resolution, nodes, "--source", c.source)
 	if err != nil {
 		return err
 	}
 	defer weir.Stop()
-	err = weir.Until(ctx, "readiness of weir (--ready gives it more time)", 100*time.Millisecond, p.ready, func() (bool, error) {
-		return answers(ctx, base+"/readyz"), nil
-	})
-	if err != nil {
-		return err
-	}
-	return f(base, weir, simulator, time.Since(weir.Began))
+	return f(base, weir, c.Process, time.Since(weir.Began))
 }
 
 // watch measures during the window.
@@ -175,29 +207,36 @@ func watch(ctx context.Context, resolution, window time.Duration, base string, w
 type reads struct{ good, bad int64 }
 
 func readsOf(ctx context.Context, base string) (r reads, err error) {
-	response, err := get(ctx, base+"/metrics")
+	err = eachSeries(ctx, base+"/metrics", func(name string, value float64) {
+		switch {
+		case strings.HasPrefix(name, "weir_rounds_total{"):
+			r.good += int64(value)
+		case strings.HasPrefix(name, "weir_skipped_rounds_total{"), strings.HasPrefix(name, "weir_stage_errors_total{") && strings.Contains(name, `stage="read"`):
+			r.bad += int64(value)
+		}
+	})
+	return r, err
+}
+
+// eachSeries calls f with each series of a page in Prometheus' text format.
+func eachSeries(ctx context.Context, url string, f func(name string, value float64)) error {
+	response, err := get(ctx, url)
 	if err != nil {
-		return r, err
+		return err
 	}
 	defer response.Body.Close()
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
 		text := lines.Text()
 		space := strings.LastIndexByte(text, ' ')
-		name := text[:max(space, 0)]
-		n, err := strconv.ParseFloat(text[space+1:], 64)
-		switch {
-		case space < 0 || err != nil:
-		case strings.HasPrefix(name, "weir_rounds_total{"):
-			r.good += int64(n)
-		case strings.HasPrefix(name, "weir_skipped_rounds_total{"), strings.HasPrefix(name, "weir_stage_errors_total{") && strings.Contains(name, `stage="read"`):
-			r.bad += int64(n)
+		if n, err := strconv.ParseFloat(text[space+1:], 64); space > 0 && err == nil {
+			f(text[:space], n)
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return r, fmt.Errorf("read weir's metrics: %w", err)
+		return fmt.Errorf("read %s: %w", url, err)
 	}
-	return r, nil
+	return nil
 }
 
 // oldest returns the age of the oldest CPU sample of a node that weir serves, and how many nodes have
