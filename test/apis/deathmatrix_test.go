@@ -112,6 +112,11 @@ func deathCases() (all []deathCase) {
 func TestDeathMatrix(t *testing.T) {
 	w := sharedCluster
 	witness, namespace, cases := w.witness(t), w.namespace(t, "death-matrix"), deathCases()
+	// It is made first: admission learns of it a moment later.
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "death-matrix"}, Value: 1000}
+	if _, err := w.kube.SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	for i := range cases {
 		w.create(t, namespace, cases[i].pod)
 	}
@@ -129,10 +134,6 @@ func TestDeathMatrix(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := pods.EvictV1(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "evicted"}}); err != nil {
-		t.Fatal(err)
-	}
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "death-matrix"}, Value: 1000}
-	if _, err := w.kube.SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	first := pod("first", container("app", "pause"))
