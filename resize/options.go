@@ -35,8 +35,9 @@ type Aim struct {
 
 // Tool is another tool that recommends requests.
 type Tool interface {
-	// Estimate returns the request of a container from its usage. It is not set if that is too little.
-	Estimate(r Resource, points []UsagePoint) Amount
+	// Estimate returns the request of a container from its usage in one or more pods. It is not set if
+	// that is too little.
+	Estimate(r Resource, pods []PodUsage) Amount
 }
 
 // mebibyte is the step of memory proposals. CPU proposals have a step of one millicore.

@@ -41,6 +41,9 @@ const (
 	Resizing AdviceReason = "Resizing"
 	// OldKubelet means that the node's kubelet cannot resize in place.
 	OldKubelet AdviceReason = "OldKubelet"
+	// Autoscaled means that a HorizontalPodAutoscaler scales the workload by its utilisation of the
+	// resource, which is a share of the request.
+	Autoscaled AdviceReason = "Autoscaled"
 	// Invalid means that Kubernetes does not accept the request.
 	Invalid AdviceReason = "Invalid"
 )

@@ -13,13 +13,15 @@ import (
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
-// PodRecommendation is the recommendation for a pod's requests.
+// PodRecommendation is the recommendation for the requests of a pod, or of a workload's pods.
 type PodRecommendation struct {
 	Namespace string `json:"namespace"`
-	Pod       string `json:"pod"`
-	UID       string `json:"uid,omitempty"`
-	Node      string `json:"node,omitempty"`
-	QoS       Class  `json:"qosClass"` // no advice changes it
+	Pod       string `json:"pod,omitempty"` // empty for a workload
+	// Workload is nil for a pod.
+	Workload *WorkloadFacts `json:"workload,omitempty"`
+	UID      string         `json:"uid,omitempty"`
+	Node     string         `json:"node,omitempty"`
+	QoS      Class          `json:"qosClass"` // no advice changes it
 	// Requests has one Advice for each resource that the pod itself requests, and then one for each
 	// container and resource, in the pod's order.
 	Requests []Advice `json:"requests"`
@@ -38,7 +40,8 @@ type Freed struct {
 
 // Advice is the recommendation for the request of one resource, of a container or of the pod itself.
 type Advice struct {
-	Container string   `json:"container"` // empty for the pod itself
+	Container string   `json:"container"`         // empty for the pod itself
+	Sidecar   bool     `json:"sidecar,omitempty"` // the container is in the list of init containers
 	Resource  Resource `json:"resource"`
 	// Request and Limit are the current values; nil if there is none.
 	Request *resource.Quantity `json:"request,omitempty"`
@@ -59,6 +62,12 @@ type UsageFigure struct {
 	Samples    int               `json:"samples"`
 	From       time.Time         `json:"from"`
 	To         time.Time         `json:"to"`
+	// Pods is how many pods of a workload have readings, and LongestSeconds for how long one of them was
+	// measured at most. Both are zero for a pod's own recommendation.
+	Pods           int     `json:"pods,omitempty"`
+	LongestSeconds float64 `json:"longestSeconds,omitempty"`
+	// Estimate is what Options.Tool recommends; nil without one, or if it recommends nothing.
+	Estimate *resource.Quantity `json:"estimate,omitempty"`
 }
 
 // minChange is the smallest change that is proposed, as a share of the request.
@@ -72,10 +81,21 @@ var minFreed = Amounts{CPU: Of(10), Memory: Of(10 * mebibyte)}
 // order, or that of the whole pod if the name is empty; impossible values are ignored. Recommend keeps
 // no reference to p.
 func Recommend(p *PodResources, use func(container string, r Resource) []UsagePoint, o Options) *PodRecommendation {
+	return recommend(p, nil, func(container string, r Resource) *UsageFigure {
+		f := newFigure(r, &o, PodUsage{Points: use(container, r)})
+		if f != nil {
+			f.Pods, f.LongestSeconds = 0, 0
+		}
+		return f
+	}, &o)
+}
+
+// recommend returns the recommendation for p or, if w is not nil, for a workload whose pods are like p.
+func recommend(p *PodResources, w *Workload, figure func(container string, r Resource) *UsageFigure, o *Options) *PodRecommendation {
 	rec := &PodRecommendation{Namespace: p.Namespace, Pod: p.Name, UID: p.UID, Node: p.Node, QoS: p.class(), Requests: []Advice{}}
 	refused := p.firstRefusal()
 	advise := func(c *ContainerResources, r Resource, refused *Refusal) {
-		d := adviser{pod: p, container: c, resource: r, options: &o, points: validPoints(use(c.Name, r))}
+		d := adviser{pod: p, workload: w, container: c, resource: r, options: o, used: figure(c.Name, r)}
 		rec.Requests = append(rec.Requests, d.advise(refused))
 	}
 	resources := slices.DeleteFunc(Resources(), func(r Resource) bool { return !slices.Contains(o.Resources, r) })
@@ -93,7 +113,7 @@ func Recommend(p *PodResources, use func(container string, r Resource) []UsagePo
 			advise(&p.Containers[i], r, refused)
 		}
 	}
-	rec.refuseClassChange(p)
+	rec.refuseClassChange(p, w)
 	return rec
 }
 
@@ -111,28 +131,20 @@ func (p *PodResources) firstRefusal() *Refusal {
 // adviser computes the advice about one container's request of one resource, or about the pod's own.
 type adviser struct {
 	pod       *PodResources
+	workload  *Workload           // nil for a pod
 	container *ContainerResources // without a name if it stands for the pod
 	resource  Resource
 	options   *Options
-	points    []UsagePoint
-	estimate  Amount // of Options.Tool; not set without one
+	used      *UsageFigure // nil if nothing was measured
 }
 
 // advise returns the advice. It checks last whether something prevents the change, so that the
 // message can also describe what the change would have been.
 func (ad *adviser) advise(refused *Refusal) Advice {
 	request, limit := ad.container.Requests.Get(ad.resource), ad.container.Limits.Get(ad.resource)
-	a := Advice{Container: ad.container.Name, Resource: ad.resource, Request: optionalQuantity(ad.resource, request), Limit: optionalQuantity(ad.resource, limit)}
-	if len(ad.points) > 0 {
-		a.Used = ad.figure()
-	}
+	a := Advice{Container: ad.container.Name, Sidecar: ad.container.Role == cluster.Sidecar, Resource: ad.resource, Request: optionalQuantity(ad.resource, request), Limit: optionalQuantity(ad.resource, limit), Used: ad.used}
 	if refused == nil {
 		refused = ad.obstacle(request, a.Used)
-	}
-	if refused == nil && ad.options.Tool != nil {
-		if ad.estimate = ad.options.Tool.Estimate(ad.resource, ad.points); !ad.estimate.Set {
-			refused = &Refusal{ShortHistory, fmt.Sprintf("%v recommends nothing from %d readings over %s", ad.options.Tool, a.Used.Samples, a.Used.duration())}
-		}
 	}
 	if refused != nil {
 		a.Reason, a.Message = refused.Reason, refused.Message
@@ -148,7 +160,11 @@ func (ad *adviser) advise(refused *Refusal) Advice {
 	if follows {
 		change.Limit = change.Request
 	}
-	if bars := ad.pod.changeRefusals(change); len(bars) > 0 {
+	bars := ad.pod.changeRefusals(change)
+	if ad.workload != nil {
+		bars = ad.workload.refusals(change)
+	}
+	if len(bars) > 0 {
 		a.Reason, a.Message = bars[0].Reason, fmt.Sprintf("%s; but %s", text, bars[0].Message)
 		return a
 	}
@@ -168,10 +184,17 @@ func (ad *adviser) obstacle(request Amount, used *UsageFigure) *Refusal {
 		return &Refusal{NoRequest, fmt.Sprintf("no %s is requested", ad.resource)}
 	case !ad.container.Running:
 		return &Refusal{NotRunning, "the container does not run"}
+	case used == nil && ad.workload != nil:
+		return &Refusal{NoHistory, "no pod's container of this name was measured: `weir explain workload` shows why"}
 	case used == nil:
 		return &Refusal{NoHistory, "it was not measured: `weir explain pod` shows why"}
 	case used.To.Sub(used.From) < ad.options.MinHistory:
 		return &Refusal{ShortHistory, fmt.Sprintf("it was measured for %s, and at least %s are needed", used.duration(), humanize.Duration(ad.options.MinHistory))}
+	case ad.workload != nil && used.LongestSeconds < minLife.Seconds():
+		return &Refusal{ShortHistory, fmt.Sprintf("none of its %s was measured for longer than %s: pods that live less than %s peak between two readings",
+			humanize.Count(used.Pods, "pod"), humanize.Seconds(used.LongestSeconds), humanize.Duration(minLife))}
+	case ad.options.Tool != nil && used.Estimate == nil:
+		return &Refusal{ShortHistory, fmt.Sprintf("%v recommends nothing from %s over %s", ad.options.Tool, used.readings(), used.duration())}
 	}
 	return nil
 }
@@ -191,8 +214,12 @@ func (ad *adviser) proposal(request, limit Amount, used *UsageFigure, follows bo
 		need = least
 		text += ", and its containers have " + FormatAmount(ad.resource, least)
 	}
+	if least, reason := ad.workload.least(ad.container.Name, ad.resource, limit, follows); need < least {
+		need = least
+		text += ", and " + reason
+	}
 	switch short := float64(need - request.Value); {
-	case short < -minChange*float64(request.Value) && request.Value-need >= minFreed.Get(ad.resource).Value:
+	case short < -minChange*float64(request.Value) && (request.Value-need)*ad.workload.running() >= minFreed.Get(ad.resource).Value:
 		reason = Shrink
 	case short <= minChange*float64(request.Value):
 		return need, Fits, text + ": about what is requested"
@@ -225,14 +252,40 @@ func (ad *adviser) least(follows bool) int64 {
 	return least
 }
 
-func (ad *adviser) figure() *UsageFigure {
-	from, to := span(ad.points)
-	aim := ad.options.aim(ad.resource)
-	value := quantile(ad.points, aim.Percentile)
-	if ad.resource == CPU {
+// newFigure returns the usage of a container in one or more pods as one number; nil if nothing was
+// measured.
+func newFigure(r Resource, o *Options, pods ...PodUsage) *UsageFigure {
+	var all []UsagePoint
+	f := &UsageFigure{}
+	for i := range pods {
+		points := validPoints(pods[i].Points)
+		pods[i].Points = points
+		if len(points) == 0 {
+			continue
+		}
+		from, to := span(points)
+		f.Pods, f.LongestSeconds = f.Pods+1, max(f.LongestSeconds, to.Sub(from).Seconds())
+		if f.From.IsZero() || from.Before(f.From) {
+			f.From = from.UTC()
+		}
+		if to.After(f.To) {
+			f.To = to.UTC()
+		}
+		all = append(all, points...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	f.Percentile, f.Samples = o.aim(r).Percentile, len(all)
+	if o.Tool != nil {
+		f.Estimate = optionalQuantity(r, o.Tool.Estimate(r, pods))
+	}
+	value := quantile(all, f.Percentile)
+	if r == CPU {
 		value = math.Round(value*1e9) / 1e6 // the kernel counts CPU time in nanoseconds
 	}
-	return &UsageFigure{Percentile: aim.Percentile, Value: *Quantity(ad.resource, int64(math.Ceil(value))), Samples: len(ad.points), From: from.UTC(), To: to.UTC()}
+	f.Value = *Quantity(r, int64(math.Ceil(value)))
+	return f
 }
 
 // need returns the request that fits the usage, and how it was computed.
@@ -243,8 +296,8 @@ func (ad *adviser) need(used *UsageFigure) (need int64, reason string) {
 		value, step = used.Value.Value(), mebibyte
 	}
 	if tool := ad.options.Tool; tool != nil {
-		need = roundUp(ad.estimate.Value, step)
-		return need, fmt.Sprintf("%v recommends %s from %d readings over %s", tool, FormatAmount(ad.resource, need), used.Samples, used.duration())
+		need = roundUp(quantityValue(ad.resource, used.Estimate), step)
+		return need, fmt.Sprintf("%v recommends %s from %s over %s", tool, FormatAmount(ad.resource, need), used.readings(), used.duration())
 	}
 	// The multiplication may add a rounding error of up to 0.0001.
 	need = roundUp(int64(math.Ceil(float64(value)*(1+aim.Headroom)-1e-4)), step)
@@ -257,12 +310,12 @@ func roundUp(value, step int64) int64 { return (value + step - 1) / step * step 
 
 // refuseClassChange refuses proposals that would change the pod's QoS class, sets the sum that is
 // freed, and adds notes.
-func (rec *PodRecommendation) refuseClassChange(p *PodResources) {
+func (rec *PodRecommendation) refuseClassChange(p *PodResources, w *Workload) {
 	after, _ := p.With(rec.Changes()) // no error: the changes are of p's own containers
 	if class := ClassOf(after); class != rec.QoS && len(rec.Changes()) > 0 {
 		for i := range rec.Requests {
 			if a := &rec.Requests[i]; a.Reason.Changes() {
-				a.Reason, a.Message = QoSClass, fmt.Sprintf("%s; but %s", a.Message, qosChangeMessage(rec.QoS, class))
+				a.Reason, a.Message = QoSClass, fmt.Sprintf("%s; but %s", a.Message, w.qosChangeMessage(rec.QoS, class))
 				a.Proposed, a.ProposedLimit = nil, nil
 			}
 		}
@@ -282,7 +335,9 @@ func (rec *PodRecommendation) refuseClassChange(p *PodResources) {
 			rec.Notes = append(rec.Notes, fmt.Sprintf("%s of %s remain reserved: an init container requests them", FormatAmount(r, kept), r))
 		}
 	}
-	rec.addGuaranteedNotes(p)
+	if w == nil {
+		rec.addGuaranteedNotes(p)
+	}
 }
 
 // addGuaranteedNotes adds notes about changes of a Guaranteed pod that a kubelet may refuse.
@@ -348,9 +403,18 @@ func FormatAmount(r Resource, value int64) string {
 func (f *UsageFigure) describe(r Resource) string {
 	amount := FormatAmount(r, quantityValue(r, &f.Value))
 	if f.Percentile == 100 {
-		return fmt.Sprintf("the highest of %d readings over %s is %s", f.Samples, f.duration(), amount)
+		return fmt.Sprintf("the highest of %s over %s is %s", f.readings(), f.duration(), amount)
 	}
-	return fmt.Sprintf("%.4g%% of %d readings over %s are at most %s", f.Percentile, f.Samples, f.duration(), amount)
+	return fmt.Sprintf("%.4g%% of %s over %s are at most %s", f.Percentile, f.readings(), f.duration(), amount)
+}
+
+// readings describes how much was measured: "60 readings", "240 readings of 4 pods".
+func (f *UsageFigure) readings() string {
+	text := fmt.Sprintf("%d readings", f.Samples)
+	if f.Pods > 0 {
+		text += " of " + humanize.Count(f.Pods, "pod")
+	}
+	return text
 }
 
 func (f *UsageFigure) duration() string {
@@ -394,7 +458,7 @@ func span(points []UsagePoint) (from, to time.Time) {
 // Total is the sum of what several recommendations free.
 type Total struct {
 	Name string
-	Pods int // the number of pods that would be resized
+	Pods int // the number of pods that would have other requests
 	Freed
 }
 
@@ -409,7 +473,10 @@ func Totals(list []*PodRecommendation, nameOf func(*PodRecommendation) string) (
 		if !found {
 			totals = slices.Insert(totals, i, Total{Name: nameOf(rec)})
 		}
-		totals[i].Pods++
+		totals[i].Pods += 1
+		if rec.Workload != nil {
+			totals[i].Pods += rec.Workload.Pods - 1
+		}
 		totals[i].CPU.Add(rec.Frees.CPU)
 		totals[i].Memory.Add(rec.Frees.Memory)
 	}

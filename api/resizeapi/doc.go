@@ -16,6 +16,8 @@
 //	up=false       also let requests grow
 //	limits=false   also let limits of Guaranteed pods shrink with requests
 //	all=false      also list pods without a proposal
+//	workloads=false  recommend for workloads, not for pods
+//	workload=KIND/NAME  only for this workload of the namespace
 //
 // # Answer
 //
@@ -25,6 +27,10 @@
 //
 // For a list, the pods come from weir's watch of the cluster, which has neither resize policies nor
 // resizes in progress. A single pod is read from the API server.
+//
+// A workload's recommendation is from the readings of all its pods, also of those that are gone. Its
+// requests are those of its newest pod; "weir resize recommend" reads the pod templates, the autoscalers
+// and the LimitRanges with the user's own rights and considers them.
 //
 // # Files
 //

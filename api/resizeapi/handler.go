@@ -23,6 +23,9 @@ type UsageReader interface {
 	// Points yields the stored readings of a metric of an entity, in the catalogue's unit, between two
 	// times.
 	Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
+	// PastContainers yields the containers that have stored readings, also those that are gone, of one
+	// namespace or, if it is empty, of all.
+	PastContainers(namespace metric.Namespace) iter.Seq[metric.Entity]
 }
 
 // Options configure a Handler.
@@ -69,10 +72,16 @@ func (h *Handler) answer(ctx context.Context, request Request) (*RecommendationL
 	}
 	m := usageMemory{view, h.opts.Now()}
 	list := NewList(m.now, "weir's memory")
-	if request.Pod != "" {
+	switch {
+	case request.Pod != "":
 		return h.answerPod(ctx, facts, m, request, list)
+	case request.Workloads || request.Workload != (cluster.Owner{}):
+		return answerWorkloads(facts, m, request, list)
 	}
-	for _, p := range runningPods(facts, metric.Namespace(request.Namespace)) {
+	for _, p := range podsOf(facts, metric.Namespace(request.Namespace)) {
+		if p.Phase == cluster.Succeeded || p.Phase == cluster.Failed {
+			continue
+		}
 		list.Add(m.recommend(resize.FromFacts(p), p.Node, &request.Options), request.All)
 	}
 	list.AddNotes(true)
@@ -105,22 +114,39 @@ func (h *Handler) answerPod(ctx context.Context, facts *cluster.Facts, m usageMe
 	return list, nil
 }
 
-// runningPods returns the pods of a namespace, or all pods if namespace is empty, in order. It
-// leaves out pods that have ended.
-func runningPods(facts *cluster.Facts, namespace metric.Namespace) []*cluster.Pod {
-	var pods []*cluster.Pod
-	add := func(p *cluster.Pod) bool {
-		if p.Phase != cluster.Succeeded && p.Phase != cluster.Failed {
-			pods = append(pods, p)
-		}
-		return true
+// answerWorkloads returns the list for the workloads of a namespace or of the cluster, or for one.
+func answerWorkloads(facts *cluster.Facts, m usageMemory, r Request, list *RecommendationList) (*RecommendationList, error) {
+	var groups resize.Groups
+	if r.Workload.Name != "" {
+		groups.Expect(r.Namespace, r.Workload)
 	}
-	if namespace == "" {
-		facts.EachPod(add)
-	} else {
-		for _, p := range facts.PodsIn(namespace) {
-			add(p)
+	for _, p := range podsOf(facts, metric.Namespace(r.Namespace)) {
+		created := p.Started
+		if created.IsZero() {
+			created = p.KnownAt
 		}
+		groups.Add(resize.FromFacts(p), p.Workload(), created)
+	}
+	for e := range m.view.PastContainers(metric.Namespace(r.Namespace)) {
+		groups.AddGone(string(e.Namespace), string(e.Pod), string(e.Node), e.Name)
+	}
+	list.AddWorkloads(&groups, &r, func(w *resize.Workload) func(resize.Member, string, resize.Resource) []resize.UsagePoint {
+		return func(pod resize.Member, container string, what resize.Resource) []resize.UsagePoint {
+			return m.points(metric.Entity{Node: metric.NodeName(pod.Node), Namespace: metric.Namespace(w.Namespace), Pod: metric.PodName(pod.Pod), Name: container}, what)
+		}
+	})
+	if r.Workload.Name != "" && len(list.Items) == 0 {
+		return nil, NoPods(r)
+	}
+	return list, nil
+}
+
+// podsOf returns the pods of a namespace, or all pods if namespace is empty, in order.
+func podsOf(facts *cluster.Facts, namespace metric.Namespace) (pods []*cluster.Pod) {
+	if namespace == "" {
+		facts.EachPod(func(p *cluster.Pod) bool { pods = append(pods, p); return true })
+	} else {
+		pods = facts.PodsIn(namespace)
 	}
 	slices.SortFunc(pods, func(a, b *cluster.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -137,19 +163,24 @@ type usageMemory struct {
 // recommend returns the recommendation for a pod from the readings in memory.
 func (m usageMemory) recommend(p *resize.PodResources, node metric.NodeName, o *resize.Options) *resize.PodRecommendation {
 	return resize.Recommend(p, func(container string, r resize.Resource) (points []resize.UsagePoint) {
-		e := metric.Entity{Kind: metric.Container, Node: node, Namespace: metric.Namespace(p.Namespace), Pod: metric.PodName(p.Name), Name: container}
-		if container == "" {
-			e.Kind = metric.Pod
-		}
-		id, unit := metric.MemoryWorkingSet, 1.0
-		if r == resize.CPU {
-			id, unit = metric.CPUUsageRate, metric.Nanocores.Prometheus()
-		}
-		// Read everything in memory: the memory's own options limit how much that is. The clocks of
-		// nodes may be ahead.
-		for at, value := range m.view.Points(e, id, m.now.Add(-day), m.now.Add(time.Minute)) {
-			points = append(points, resize.UsagePoint{At: at, Value: value * unit})
-		}
-		return points
+		return m.points(metric.Entity{Node: node, Namespace: metric.Namespace(p.Namespace), Pod: metric.PodName(p.Name), Name: container}, r)
 	}, *o)
+}
+
+// points returns what a container used or, if it has no name, its pod.
+func (m usageMemory) points(e metric.Entity, r resize.Resource) (points []resize.UsagePoint) {
+	e.Kind = metric.Container
+	if e.Name == "" {
+		e.Kind = metric.Pod
+	}
+	id, unit := metric.MemoryWorkingSet, 1.0
+	if r == resize.CPU {
+		id, unit = metric.CPUUsageRate, metric.Nanocores.Prometheus()
+	}
+	// Read everything in memory: the memory's own options limit how much that is. The clocks of
+	// nodes may be ahead.
+	for at, value := range m.view.Points(e, id, m.now.Add(-day), m.now.Add(time.Minute)) {
+		points = append(points, resize.UsagePoint{At: at, Value: value * unit})
+	}
+	return points
 }

@@ -14,23 +14,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/resize/estimate"
 )
 
 var routes = weirdev.Routes{
-	{Path: Resource, Parameters: Parameters},
+	{Path: Resource, Parameters: Parameters[:len(Parameters)-1]},
 	{Path: "namespaces/{namespace}/" + Resource, Parameters: Parameters},
-	{Path: "namespaces/{namespace}/" + Resource + "/{name}", Parameters: Parameters},
+	{Path: "namespaces/{namespace}/" + Resource + "/{name}", Parameters: Parameters[:len(Parameters)-2]},
 }
 
 // Paths returns the patterns of the API for http.ServeMux.
 func Paths() []string { return routes.Patterns() }
 
-// Request is a request for the recommendations of the cluster, of a namespace or of one pod.
+// Request is a request for the recommendations of the cluster, of a namespace, of one pod or of one
+// workload.
 type Request struct {
 	Namespace, Pod string
-	Options        resize.Options
+	// Workload is a workload of the namespace.
+	Workload cluster.Owner
+	// Workloads means recommendations for workloads, not for pods.
+	Workloads bool
+	Options   resize.Options
 	// All also includes pods that have no proposal.
 	All bool
 
@@ -42,8 +48,17 @@ func NewRequest(namespace, pod string) Request {
 	return Request{Namespace: namespace, Pod: pod, Options: resize.Defaults(), query: url.Values{}}
 }
 
+// Clone returns a copy of r that Set can change.
+func (r Request) Clone() Request {
+	r.query = maps.Clone(r.query)
+	return r
+}
+
 // Parameters are the names of the parameters that Set takes.
-var Parameters = []string{"estimator", "percentile", "headroom", "floor", "memory-percentile", "memory-headroom", "memory-floor", "resources", "min-history", "up", "limits", "all"}
+var Parameters = []string{"estimator", "percentile", "headroom", "floor", "memory-percentile", "memory-headroom", "memory-floor", "resources", "min-history", "up", "limits", "all", "workloads", "workload"}
+
+// Kinds are the kinds of workloads that Kubernetes has. A request may have them in lower case.
+var Kinds = []string{"CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet"}
 
 // ParseRequest parses the path and the query of r. Its error is a *weirdev.Problem. Rights uses it
 // too, so that rights are checked for the same request that is answered.
@@ -91,6 +106,17 @@ func (r *Request) Set(name, text string) error {
 		o.Limits, err = strconv.ParseBool(text)
 	case "all":
 		r.All, err = strconv.ParseBool(text)
+	case "workloads":
+		r.Workloads, err = strconv.ParseBool(text)
+	case "workload":
+		kind, name, ok := strings.Cut(text, "/")
+		if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
+			err = fmt.Errorf("%q is not KIND/NAME", text)
+		}
+		if i := slices.IndexFunc(Kinds, func(known string) bool { return strings.EqualFold(known, kind) }); i >= 0 {
+			kind = Kinds[i]
+		}
+		r.Workload = cluster.Owner{Kind: kind, Name: name}
 	case "resources":
 		o.Resources = nil
 		for word := range strings.SplitSeq(text, ",") {
@@ -158,6 +184,8 @@ func (r Request) String() string {
 	switch {
 	case r.Pod != "":
 		return fmt.Sprintf("the recommendation for pod %s/%s", r.Namespace, r.Pod)
+	case r.Workload.Name != "":
+		return fmt.Sprintf("the recommendation for %s %s/%s", r.Workload.Kind, r.Namespace, r.Workload.Name)
 	case r.Namespace != "":
 		return "recommendations in namespace " + r.Namespace
 	}

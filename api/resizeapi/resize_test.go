@@ -40,6 +40,17 @@ func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq
 	}
 }
 
+// PastContainers yields two pods of the Deployment web that are gone, and one of another workload.
+func (v view) PastContainers(metric.Namespace) iter.Seq[metric.Entity] {
+	return func(yield func(metric.Entity) bool) {
+		for _, pod := range []metric.PodName{"web-5d4f8c7b9-x2x2x", "web-6c6c6c6c6-b4b4b", "other-5d4f8c7b9-x2x2x"} {
+			if !yield(metric.Entity{Kind: metric.Container, Node: "n1", Namespace: "shop", Pod: pod, Name: "app"}) {
+				return
+			}
+		}
+	}
+}
+
 func facts() *cluster.Facts {
 	pod := func(namespace metric.Namespace, name metric.PodName, phase cluster.Phase, cores float64) *cluster.Pod {
 		c := cluster.Container{Name: "app", State: cluster.StateRunning}
@@ -216,6 +227,10 @@ func TestProblems(t *testing.T) {
 	f(Options{}, weirdev.Path+"recommendations?up=true&up=false", 400, "parameter up needs one value")
 	f(Options{}, weirdev.Path+"recommendations?floor=x", 400, "is not a quantity: write 100m")
 	f(Options{}, weirdev.Path+"recommendations?color=red", 400, "unknown parameter")
+	f(Options{}, weirdev.Path+"recommendations?workload=deployment/web", 400, "unknown parameter")
+	f(Options{}, weirdev.Path+"namespaces/shop/recommendations/web?workloads=true", 400, "unknown parameter")
+	f(Options{}, weirdev.Path+"namespaces/shop/recommendations?workload=web", 400, `is not KIND/NAME`)
+	f(Options{}, weirdev.Path+"namespaces/shop/recommendations?workload=deployment/none", 404, "there is no pod of Deployment shop/none")
 	f(Options{Usage: func() UsageReader { return nil }}, weirdev.Path+"recommendations", 503, "nothing has been measured yet")
 	f(Options{Facts: func() *cluster.Facts { return new(cluster.Facts) }}, weirdev.Path+"recommendations", 503, "nothing has been measured yet")
 	f(Options{Facts: func() *cluster.Facts { return nil }}, weirdev.Path+"recommendations", 503, "no API server to ask")
@@ -242,6 +257,8 @@ func TestRequestsComeBack(t *testing.T) {
 	f(NewRequest("", ""))
 	f(parameters(t, NewRequest("shop", ""), "all=true"))
 	f(parameters(t, NewRequest("shop", "cart"), "estimator=vpa"))
+	f(parameters(t, NewRequest("", ""), "workloads=true"))
+	f(parameters(t, NewRequest("shop", ""), "workload=statefulset/web"))
 	all := parameters(t, NewRequest("shop", "cart"), "estimator=weir", "percentile=99.5", "headroom=7%", "floor=1m", "memory-percentile=90", "memory-headroom=0", "memory-floor=1",
 		"resources=memory", "min-history=0s", "up=true", "limits=true", "all=true")
 	f(all)
@@ -249,7 +266,7 @@ func TestRequestsComeBack(t *testing.T) {
 		CPU: resize.Aim{Percentile: 99.5, Headroom: 0.07, Floor: 1}, Memory: resize.Aim{Percentile: 90, Headroom: 0, Floor: 1},
 		Resources: []resize.Resource{resize.Memory}, MinHistory: 0, Up: true, Limits: true,
 	}
-	if diff := cmp.Diff(want, all.Options); diff != "" || !all.All || len(all.query) != len(Parameters) {
+	if diff := cmp.Diff(want, all.Options); diff != "" || !all.All || len(all.query) != len(Parameters)-2 { // a pod has no workloads
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
 }

@@ -2,6 +2,7 @@ package resizeapi
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/weir-metrics/weir/api/weirdev"
@@ -26,7 +27,7 @@ type RecommendationList struct {
 	// From and To are when the first and the last reading were taken; zero if there is none.
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
-	// Items are sorted by namespace and name.
+	// Items are sorted by namespace and name, workloads by namespace, kind and name.
 	Items []*resize.PodRecommendation `json:"items"`
 	// Unchanged counts the requests that stay, by reason, also those of pods that are not in Items.
 	Unchanged map[resize.AdviceReason]int `json:"unchanged,omitempty"`
@@ -58,6 +59,26 @@ func (l *RecommendationList) Add(rec *resize.PodRecommendation, all bool) {
 	if all || len(rec.Changes()) > 0 {
 		l.Items = append(l.Items, rec)
 	}
+}
+
+// AddWorkloads adds the recommendations for workloads, or for the one that r names, and notes. usage
+// returns a function that returns the usage of a workload's containers.
+func (l *RecommendationList) AddWorkloads(groups *resize.Groups, r *Request, usage func(*resize.Workload) func(resize.Member, string, resize.Resource) []resize.UsagePoint) {
+	for _, w := range groups.Sorted() {
+		if one := r.Workload; one.Name == "" || w.Owner == one {
+			l.Add(resize.RecommendWorkload(w, usage(w), r.Options), r.All || one.Name != "")
+		}
+	}
+	l.AddNotes(false)
+	if n := groups.Loose; n > 0 && r.Workload.Name == "" {
+		l.Notes = append(l.Notes, humanize.Count(n, "pod")+" without a workload left out: nothing creates them again, and `weir resize recommend` without --workloads has them.")
+	}
+}
+
+// NoPods is the problem that a workload has no pods, and that nothing is known of earlier ones.
+func NoPods(r Request) *weirdev.Problem {
+	return &weirdev.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("there is no pod of %s %s/%s, and there are no readings of earlier ones", r.Workload.Kind, r.Namespace, r.Workload.Name),
+		Hint: "Is the name right, and the namespace? `weir top workloads` lists what has pods. Of a workload without pods, a Prometheus may have readings: --prometheus=URL."}
 }
 
 // day is the shortest history that includes every hour of the day.

@@ -59,16 +59,22 @@ func (t Tool) NewEstimator() Estimator {
 	return NewVPA(o)
 }
 
-// Estimate implements resize.Tool for one pod, at the time of the last point.
-func (t Tool) Estimate(r resize.Resource, points []resize.UsagePoint) resize.Amount {
-	if len(points) == 0 {
+// Estimate implements resize.Tool, at the time of the last point.
+func (t Tool) Estimate(r resize.Resource, pods []resize.PodUsage) resize.Amount {
+	var samples []Sample
+	for _, pod := range pods {
+		for _, p := range pod.Points {
+			samples = append(samples, Sample{Pod: pod.Pod, Resource: r, UsagePoint: p})
+		}
+	}
+	if len(samples) == 0 {
 		return resize.Amount{}
 	}
-	points = slices.SortedFunc(slices.Values(points), func(a, b resize.UsagePoint) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(samples, func(a, b Sample) int { return a.At.Compare(b.At) })
 	e := t.NewEstimator()
-	for _, p := range points {
-		e.Observe(Sample{Resource: r, UsagePoint: p})
+	for _, s := range samples {
+		e.Observe(s)
 	}
-	requests := e.Recommend(points[len(points)-1].At)
+	requests := e.Recommend(samples[len(samples)-1].At)
 	return requests.Get(r)
 }

@@ -10,11 +10,13 @@ package promusage
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/internal/history"
+	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/resize"
 )
 
@@ -57,6 +59,17 @@ func (u *ContainerUsage) Points(namespace, pod, container string, r resize.Resou
 		list = append(list, resize.UsagePoint{At: at, Value: sums[at]})
 	}
 	return list
+}
+
+// Containers yields the containers that have readings, in no order; one may be yielded more than once.
+func (u *ContainerUsage) Containers() iter.Seq[metric.Entity] {
+	return func(yield func(metric.Entity) bool) {
+		for k := range u.series {
+			if !yield(metric.Entity{Kind: metric.Container, Namespace: metric.Namespace(k.namespace), Pod: metric.PodName(k.pod), Name: k.container}) {
+				return
+			}
+		}
+	}
 }
 
 // Read reads the usage of CPU and memory. If the server has no readings of a container, Points

@@ -328,7 +328,7 @@ type tool struct {
 }
 
 // Estimate implements resize.Tool.
-func (t tool) Estimate(r resize.Resource, _ []resize.UsagePoint) resize.Amount {
+func (t tool) Estimate(r resize.Resource, _ []resize.PodUsage) resize.Amount {
 	requests := t.estimator.Recommend(t.now)
 	return requests.Get(r)
 }

@@ -184,3 +184,31 @@ func TestChurnIsBounded(t *testing.T) {
 		t.Errorf("entities: got %d, want 20", got.Entities)
 	}
 }
+
+// PastContainers yields what has a history, also if it is gone, and only the namespace's.
+func TestPastContainers(t *testing.T) {
+	sink := New(Options{HistoryMetrics: []metric.ID{metric.MemoryWorkingSet}})
+	here := func(namespace metric.Namespace, name metric.PodName) metric.Entity {
+		return on("n1", metric.Entity{Kind: metric.Container, Namespace: namespace, Pod: name, Name: "app"})
+	}
+	old, present, other := here("shop", "web-1"), here("shop", "web-2"), here("bank", "vault")
+	for round, all := range [][]metric.Entity{{old, other}, {present, other}} {
+		b := at("s", "n1", time.Duration(round)*15*time.Second)
+		for _, e := range all {
+			use(b, e, 1, 1)
+		}
+		write(t, sink, b)
+	}
+	for namespace, want := range map[metric.Namespace]string{"shop": "[shop/web-1 shop/web-2]", "bank": "[bank/vault]", "": "[bank/vault shop/web-1 shop/web-2]", "none": "[]"} {
+		var got []string
+		for e := range sink.Snapshot().PastContainers(namespace) {
+			if e.Kind != metric.Container || e.Node != "n1" || e.Name != "app" {
+				t.Errorf("got %+v, want a container app of n1", e)
+			}
+			got = append(got, string(e.Namespace)+"/"+string(e.Pod))
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("namespace %q: got %v, want %s", namespace, got, want)
+		}
+	}
+}

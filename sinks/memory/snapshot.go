@@ -266,6 +266,26 @@ func (s *Snapshot) History(e metric.Entity, id metric.ID, from, to time.Time) []
 	return nil
 }
 
+// PastContainers yields the containers that the history has points of, also those that are gone, of one
+// namespace or, if it is empty, of all. A container may be yielded more than once.
+func (s *Snapshot) PastContainers(namespace metric.Namespace) iter.Seq[metric.Entity] {
+	return func(yield func(metric.Entity) bool) {
+		for i, node := range s.nodes.names {
+			for _, v := range s.nodes.at(i).sources {
+				for j := range v.history.rows {
+					r := &v.history.rows[j]
+					if w := r.local.Value(); w.kind != metric.Container || w.part != "" || namespace != "" && r.podRef().Namespace != namespace {
+						continue
+					}
+					if !yield(r.entity(node)) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
 // PastValues returns the values of History since a time.
 func (s *Snapshot) PastValues(e metric.Entity, id metric.ID, since time.Time) []float64 {
 	points := s.History(e, id, since, time.Unix(0, math.MaxInt64))

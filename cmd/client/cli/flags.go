@@ -34,6 +34,15 @@ func Fixed(values ...string) func(*cobra.Command, []string, string) ([]string, c
 	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 }
 
+// WorkloadKinds are the kinds of workloads that own pods, by each name that kubectl takes for them.
+var WorkloadKinds = map[string]string{
+	"deployment": "deployment", "deployments": "deployment", "deploy": "deployment",
+	"statefulset": "statefulset", "statefulsets": "statefulset", "sts": "statefulset",
+	"daemonset": "daemonset", "daemonsets": "daemonset", "ds": "daemonset",
+	"replicaset": "replicaset", "replicasets": "replicaset", "rs": "replicaset",
+	"job": "job", "jobs": "job",
+}
+
 // ParseDays parses whole days such as "7d", which time.ParseDuration does not accept.
 func ParseDays(text string) (time.Duration, bool) {
 	var n int

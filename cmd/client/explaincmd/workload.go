@@ -18,15 +18,6 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// kindNames are the kinds of workloads that Kubernetes has, by each name that kubectl takes for them.
-var kindNames = map[string]string{
-	"deployment": "deployment", "deployments": "deployment", "deploy": "deployment",
-	"statefulset": "statefulset", "statefulsets": "statefulset", "sts": "statefulset",
-	"daemonset": "daemonset", "daemonsets": "daemonset", "ds": "daemonset",
-	"replicaset": "replicaset", "replicasets": "replicaset", "rs": "replicaset",
-	"job": "job", "jobs": "job",
-}
-
 // workloadAnswer is a report on a workload, with the decisions about it.
 type workloadAnswer struct {
 	*explainapi.ReportDocument
@@ -43,7 +34,7 @@ type workloadDecision struct {
 func (a *asking) workload() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "workload NAMESPACE/KIND/NAME",
-		Aliases: append([]string{"workloads"}, slices.Sorted(maps.Keys(kindNames))...),
+		Aliases: append([]string{"workloads"}, slices.Sorted(maps.Keys(cli.WorkloadKinds))...),
 		Short:   "Explain the pods of a Deployment, StatefulSet or other workload, and its autoscalers",
 		Long: `Say what the pods of a workload use together, which of them have no numbers and why, and
 what its autoscalers decide: HorizontalPodAutoscalers, and weir's own Autoscalers. A
@@ -92,14 +83,14 @@ func (a *asking) workloadRef(calledAs string, args []string) (metric.Namespace, 
 		return "", explainapi.Workload{}, err
 	}
 	parts := strings.Split(text, "/")
-	if kindNames[calledAs] != "" {
+	if cli.WorkloadKinds[calledAs] != "" {
 		parts = slices.Insert(parts, len(parts)-1, calledAs)
 	}
 	if len(parts) < 2 || len(parts) > 3 {
 		return "", explainapi.Workload{}, cli.Usage(fmt.Errorf("%q is not a workload: write NAMESPACE/KIND/NAME, or KIND/NAME with -n", text))
 	}
 	kind, name := strings.ToLower(parts[len(parts)-2]), parts[len(parts)-1]
-	full, known := kindNames[kind]
+	full, known := cli.WorkloadKinds[kind]
 	kind = cmp.Or(full, kind)
 	switch {
 	case kind == "":

@@ -6,7 +6,8 @@
 // API server.
 //
 // Files: command.go has the common flags, recommend.go, apply.go and replay.go the commands, prometheus.go
-// reads usage from a Prometheus, text.go writes the text.
+// reads usage from a Prometheus, text.go writes the text. workloads.go recommends for whole workloads by
+// their templates and what the cluster restricts, and patch.go writes that as patches.
 package resizecmd
 
 import (
@@ -30,10 +31,13 @@ type Asker interface {
 	PodCgroups(ctx context.Context, node string) (json.RawMessage, error)
 }
 
-// Pods reads and resizes pods. *cli.Kube implements it.
+// Pods reads and resizes pods, and reads their owners. *cli.Kube implements it.
 type Pods interface {
 	apply.PodClient
 	ListPods(ctx context.Context, namespace string, o metav1.ListOptions) (*corev1.PodList, error)
+	// Get and List read what is at a path, in JSON.
+	Get(ctx context.Context, path string, into any) error
+	List(ctx context.Context, path string, o metav1.ListOptions, into any) error
 }
 
 // Options adapt the command to its program.

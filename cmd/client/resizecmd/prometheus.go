@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/resize"
@@ -70,7 +71,11 @@ const maxAnswerBytes = 256 << 20
 // what it is doing.
 func (p *prometheusFlags) recommend(ctx context.Context, client Pods, r resizeapi.Request, line *cli.Progress) (*resizeapi.RecommendationList, error) {
 	line.Set("listing pods", 0, 0)
-	pods, err := readPods(ctx, client, r)
+	var groups resize.Groups
+	if r.Workload.Name != "" {
+		groups.Expect(r.Namespace, r.Workload)
+	}
+	pods, err := readPods(ctx, client, r, &groups)
 	if err != nil {
 		return nil, err
 	}
@@ -86,23 +91,42 @@ func (p *prometheusFlags) recommend(ctx context.Context, client Pods, r resizeap
 		return nil, err
 	}
 	list := resizeapi.NewList(now, "Prometheus")
+	if r.Workloads || r.Workload.Name != "" {
+		for e := range used.Containers() {
+			groups.AddGone(string(e.Namespace), string(e.Pod), "", e.Name)
+		}
+		list.AddWorkloads(&groups, &r, func(w *resize.Workload) func(resize.Member, string, resize.Resource) []resize.UsagePoint {
+			return func(m resize.Member, container string, what resize.Resource) []resize.UsagePoint {
+				return used.Points(w.Namespace, m.Pod, container, what)
+			}
+		})
+		if len(list.Items) == 0 && r.Workload.Name != "" {
+			return nil, resizeapi.NoPods(r)
+		}
+		return list, checkReadings(list)
+	}
 	for _, pod := range pods {
 		rec := resize.Recommend(pod, func(container string, what resize.Resource) []resize.UsagePoint {
 			return used.Points(pod.Namespace, pod.Name, container, what)
 		}, r.Options)
 		list.Add(rec, r.All || r.Pod != "")
 	}
-	if list.To.IsZero() {
-		return nil, cli.Hintf(errors.New("the Prometheus knows nothing of what these pods used in that time"),
-			"Does it scrape weir's /metrics/cluster (with honor_labels: true) or the kubelets' /metrics/cadvisor?")
-	}
 	list.AddNotes(false)
-	return list, nil
+	return list, checkReadings(list)
 }
 
-// readPods reads the requested pods from the API server, without those that have ended. The API
-// server sorts them by namespace and name.
-func readPods(ctx context.Context, client Pods, r resizeapi.Request) ([]*resize.PodResources, error) {
+// checkReadings returns an error if no readings were found.
+func checkReadings(list *resizeapi.RecommendationList) error {
+	if !list.To.IsZero() {
+		return nil
+	}
+	return cli.Hintf(errors.New("the Prometheus knows nothing of what these pods used in that time"),
+		"Does it scrape weir's /metrics/cluster (with honor_labels: true) or the kubelets' /metrics/cadvisor?")
+}
+
+// readPods reads the requested pods from the API server, without those that have ended, and adds all to
+// groups. The API server sorts them by namespace and name.
+func readPods(ctx context.Context, client Pods, r resizeapi.Request, groups *resize.Groups) ([]*resize.PodResources, error) {
 	if r.Pod != "" {
 		pod, err := client.GetPod(ctx, r.Namespace, r.Pod)
 		if err != nil {
@@ -115,9 +139,18 @@ func readPods(ctx context.Context, client Pods, r resizeapi.Request) ([]*resize.
 		return client.ListPods(ctx, r.Namespace, o)
 	})
 	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
-		if pod := o.(*corev1.Pod); pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
-			pods = append(pods, resize.FromPod(pod))
+		pod := o.(*corev1.Pod)
+		from := resize.FromPod(pod)
+		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			pods = append(pods, from)
 		}
+		known := cluster.Pod{Labels: pod.Labels}
+		if o := metav1.GetControllerOfNoCopy(pod); o != nil {
+			known.Owner = &cluster.Owner{Kind: o.Kind, Name: o.Name}
+		}
+		member := *from
+		member.Node = "" // the readings have no node
+		groups.Add(&member, known.Workload(), pod.CreationTimestamp.Time)
 		return nil
 	})
 	if err != nil {

@@ -28,11 +28,15 @@ type recommendCommand struct {
 func newRecommend(o Options) *cobra.Command {
 	r := &recommendCommand{commonFlags: commonFlags{Options: o}}
 	cmd := &cobra.Command{
-		Use:   "recommend [NAMESPACE/POD]",
+		Use:   "recommend [NAMESPACE/POD | KIND/NAME]",
 		Short: "Say which requests could be smaller, and what that frees",
 		Long: `Say which requests of CPU and memory could be smaller by what their containers used,
 and what that frees; of one pod, how each number comes about and why others stay.
 Nothing is changed.
+
+With --workloads, or of a workload such as deployment/web, the advice is for the pod
+template: it comes from the readings of all pods, also of those that are gone, and with
+-o patch it is a patch. A request by whose utilisation an HPA scales stays as it is.
 
 weir remembers a quarter of an hour. With --prometheus the readings are of the time
 since --since, and pods are read from the cluster; the Prometheus must scrape weir's
@@ -40,7 +44,9 @@ since --since, and pods are read from the cluster; the Prometheus must scrape we
 		Example: fmt.Sprintf(`  %[1]s resize recommend
   %[1]s resize recommend -n shop --all
   %[1]s resize recommend shop/cart-0 --prometheus http://localhost:9090 --since 7d
-  %[1]s resize recommend shop/cart-0 --percentile 99 --headroom 30%%`, o.Program),
+  %[1]s resize recommend shop/cart-0 --percentile 99 --headroom 30%%
+  %[1]s resize recommend --workloads -n shop
+  %[1]s resize recommend deployment/web -n shop -o patch`, o.Program),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args) },
 	}
@@ -48,17 +54,18 @@ since --since, and pods are read from the cluster; the Prometheus must scrape we
 	f.StringVarP(&r.namespace, "namespace", "n", "", "only this namespace")
 	f.BoolVarP(&r.everywhere, "all-namespaces", "A", false, "all namespaces")
 	f.Bool("all", false, "list requests that are to stay, too, with the reasons")
+	f.Bool("workloads", false, "for Deployments and other workloads, by the readings of all their pods")
 	addParameters(f)
 	r.prometheus.addFlags(f)
-	f.StringVarP(&r.output, "output", "o", "", "wide, json, yaml, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,...; a narrow table if empty")
+	f.StringVarP(&r.output, "output", "o", "", "wide, json, yaml, patch (of a workload), jsonpath=TEMPLATE or custom-columns=TITLE:PATH,...; a narrow table if empty")
 	f.DurationVar(&r.timeout, "timeout", 30*time.Second, "time the answer may take")
 	cli.CompleteFlag(cmd, "estimator", cli.Fixed(estimate.Names()...))
-	cli.CompleteFlag(cmd, "output", cli.Fixed("wide", "json", "yaml", "jsonpath=", cli.CustomColumns))
+	cli.CompleteFlag(cmd, "output", cli.Fixed("wide", "json", "yaml", patchFormat, "jsonpath=", cli.CustomColumns))
 	return cmd
 }
 
 func (r *recommendCommand) run(cmd *cobra.Command, args []string) error {
-	if err := cli.Output(r.output, "", "wide", cli.CustomColumns); err != nil {
+	if err := cli.Output(r.output, "", "wide", patchFormat, cli.CustomColumns); err != nil {
 		return err
 	}
 	if r.timeout <= 0 {
@@ -77,11 +84,13 @@ func (r *recommendCommand) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case err != nil:
 		return err
+	case r.output == patchFormat:
+		return r.writePatches(cmd.OutOrStdout(), list)
 	case r.output != "" && r.output != "wide":
 		return cli.WriteDocument(cmd.OutOrStdout(), r.output, list)
 	}
 	p := &humanize.Page{}
-	if request.Pod != "" {
+	if request.Pod != "" || request.Workload.Name != "" {
 		r.writePod(p, list, r.applyHint(cmd.Flags()))
 	} else {
 		r.writeList(p, list, request.All, r.applyHint(cmd.Flags()))
@@ -94,9 +103,12 @@ func (r *recommendCommand) run(cmd *cobra.Command, args []string) error {
 func (r *recommendCommand) applyHint(f *pflag.FlagSet) func(*resize.PodRecommendation) string {
 	return func(rec *resize.PodRecommendation) string {
 		line := fmt.Sprintf("%s resize apply --pod %s/%s --recommended", r.Program, rec.Namespace, rec.Pod)
+		if rec.Workload != nil {
+			line = fmt.Sprintf("%s resize recommend %s/%s -o %s", r.Program, rec.Namespace, rec.Workload, patchFormat)
+		}
 		f.Visit(func(flag *pflag.Flag) {
 			switch flag.Name {
-			case "namespace", "all-namespaces", "all", "output", "timeout":
+			case "namespace", "all-namespaces", "all", "workloads", "output", "timeout":
 			default:
 				line += fmt.Sprintf(" --%s=%s", flag.Name, flagText(flag))
 			}
@@ -123,14 +135,22 @@ func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.R
 			return none, cli.Usage(fmt.Errorf("--%w", err))
 		}
 	}
+	ref, err := setWorkload(&request, args)
+	if err != nil {
+		return none, cli.Usage(err)
+	}
+	if r.writesManifests() && ref == "" && !request.Workloads {
+		return none, cli.Usage(errors.New("-o patch is for workloads: name one, such as deployment/web, or add --workloads"))
+	}
 	if err := request.Validate(); err != nil {
 		return none, cli.Usage(err)
 	}
 	if err := r.prometheus.check(f, &request.Options); err != nil {
 		return none, err
 	}
-	var err error
 	switch {
+	case ref != "":
+		request.Namespace, _, err = r.parsePod(ref)
 	case len(args) == 1:
 		request.Namespace, request.Pod, err = r.parsePod(args[0])
 	case r.namespace == "" && !r.everywhere && r.Namespace != nil:
@@ -139,8 +159,16 @@ func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.R
 	return request, err
 }
 
-// recommend asks weir, or computes the recommendations itself from the readings of Prometheus.
+// recommend returns the recommendations for pods or workloads.
 func (r *recommendCommand) recommend(ctx context.Context, request resizeapi.Request, line *cli.Progress) (*resizeapi.RecommendationList, error) {
+	if request.Workloads || request.Workload.Name != "" {
+		return r.recommendWorkloads(ctx, request, line)
+	}
+	return r.readUsage(ctx, request, line)
+}
+
+// readUsage asks weir, or computes the recommendations itself from the readings of Prometheus.
+func (r *recommendCommand) readUsage(ctx context.Context, request resizeapi.Request, line *cli.Progress) (*resizeapi.RecommendationList, error) {
 	if r.prometheus.url != "" {
 		client, err := r.Cluster()
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/spf13/cobra"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -49,10 +51,39 @@ type fixture struct {
 	obeys bool
 	// forbids says that the user has no right to resize.
 	forbids bool
+	// objects are what the API server has besides pods, by their path.
+	objects map[string]any
+}
+
+// addWeb adds a Deployment of two pods, one of which was resized in place, its HPA, and its namespace's
+// LimitRange.
+func (w *fixture) addWeb() {
+	web := container("web", "400m", "256Mi", "", "")
+	for i, name := range []string{"web-5d4f8c7b9-x2x2x", "web-5d4f8c7b9-z9z9z"} {
+		c := *web.DeepCopy()
+		if i == 1 {
+			c.Resources.Requests[corev1.ResourceMemory] = quantity("64Mi")
+		}
+		p := pod("blog/"+name, "n1", c, container("proxy", "100m", "64Mi", "", ""))
+		p.Labels = map[string]string{"pod-template-hash": "5d4f8c7b9"}
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-5d4f8c7b9", Controller: new(true)}}
+		w.pods["blog/"+name] = p
+	}
+	template := func(namespace, name string, containers ...corev1.Container) map[string]any {
+		return map[string]any{"metadata": metav1.ObjectMeta{Namespace: namespace, Name: name}, "spec": map[string]any{"template": corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: containers}}}}
+	}
+	w.objects["/apis/apps/v1/namespaces/blog/deployments/web"] = template("blog", "web", web)
+	w.objects["/api/v1/namespaces/blog/limitranges/least"] = corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "blog", Name: "least"},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Min: corev1.ResourceList{corev1.ResourceMemory: quantity("96Mi")}}}}}
+	w.objects["/apis/autoscaling/v2/namespaces/blog/horizontalpodautoscalers/web"] = autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "blog", Name: "web"},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "web"},
+			Metrics: []autoscalingv2.MetricSpec{{Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu", Target: autoscalingv2.MetricTarget{AverageUtilization: new(int32(60))}}}}}}
 }
 
 func newFixture() *fixture {
-	w := &fixture{pods: map[string]*corev1.Pod{}, agent: true, obeys: true}
+	cart := map[string]any{"metadata": metav1.ObjectMeta{Namespace: "shop", Name: "cart"}, "spec": map[string]any{"template": corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Containers: []corev1.Container{container("app", "500m", "512Mi", "1", "1Gi"), container("log", "50m", "32Mi", "", "")}}}}}
+	w := &fixture{pods: map[string]*corev1.Pod{}, agent: true, obeys: true, objects: map[string]any{"/apis/apps/v1/namespaces/shop/statefulsets/cart": cart}}
 	for _, p := range []*corev1.Pod{
 		pod("shop/cart-0", "n1", container("app", "500m", "512Mi", "1", "1Gi"), container("log", "50m", "32Mi", "", "")),
 		pod("shop/cart-1", "n2", container("app", "500m", "512Mi", "1", "1Gi"), container("log", "50m", "32Mi", "", "")),
@@ -60,6 +91,13 @@ func newFixture() *fixture {
 		pod("bank/vault", "n1", container("vault", "100m", "600Mi", "", "")),
 	} {
 		w.pods[p.Namespace+"/"+p.Name] = p
+	}
+	for _, name := range []string{"cart", "db"} {
+		for _, p := range w.pods {
+			if strings.HasPrefix(p.Name, name+"-") {
+				p.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: name, Controller: new(true)}}
+			}
+		}
 	}
 	policy := []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer}}
 	w.pods["bank/vault"].Spec.Containers[0].ResizePolicy = policy
@@ -106,8 +144,49 @@ func obey(p *corev1.Pod) {
 	}
 }
 
-// pods are those of a cluster.
-type pods struct{ kubernetes.Interface }
+// pods are those of a cluster, with other objects.
+type pods struct {
+	kubernetes.Interface
+	w *fixture
+}
+
+func (p pods) Get(_ context.Context, path string, into any) error {
+	o, ok := p.w.objects[path]
+	if !ok {
+		return apierrors.NewNotFound(corev1.Resource("objects"), path)
+	}
+	return copyJSON(o, into)
+}
+
+var inNamespace = regexp.MustCompile("/namespaces/[a-z]+")
+
+// List returns one object a page.
+func (p pods) List(_ context.Context, path string, o metav1.ListOptions, into any) error {
+	if p.w.forbids {
+		return apierrors.NewForbidden(corev1.Resource("limitranges"), "", errors.New(`User "eve" cannot list them`))
+	}
+	var found []any
+	for _, at := range slices.Sorted(maps.Keys(p.w.objects)) {
+		folder := at[:strings.LastIndex(at, "/")]
+		if folder == path || inNamespace.ReplaceAllString(folder, "") == path {
+			found = append(found, p.w.objects[at])
+		}
+	}
+	skip := len(o.Continue)
+	list := map[string]any{"items": found[min(skip, len(found)):min(skip+1, len(found))]}
+	if skip+1 < len(found) {
+		list["metadata"] = map[string]string{"continue": o.Continue + "x"}
+	}
+	return copyJSON(list, into)
+}
+
+func copyJSON(from, into any) error {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
 
 func (p pods) GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 	return p.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -127,7 +206,7 @@ func (w *fixture) client() kubernetes.Interface {
 	client.PrependReactor("*", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if list, ok := a.(clienttesting.ListActionImpl); ok {
 			all := &corev1.PodList{}
-			for _, ref := range []string{"bank/vault", "shop/cart-0", "shop/cart-1", "shop/db-0"} {
+			for _, ref := range slices.Sorted(maps.Keys(w.pods)) {
 				if strings.HasPrefix(ref, list.Namespace) {
 					all.Items = append(all.Items, *w.pods[ref])
 				}
@@ -174,9 +253,24 @@ func (w *fixture) client() kubernetes.Interface {
 	return client
 }
 
+// PastContainers yields an earlier pod of the StatefulSet cart, and one of the Deployment web.
+func (w *fixture) PastContainers(namespace metric.Namespace) iter.Seq[metric.Entity] {
+	return func(yield func(metric.Entity) bool) {
+		for _, e := range []metric.Entity{{Namespace: "blog", Pod: "web-7f7f7f7f7-b4b4b", Name: "web"}, {Namespace: "shop", Pod: "cart-2", Name: "app"}, {Namespace: "shop", Pod: "old-0", Name: "app"}} {
+			e.Kind, e.Node = metric.Container, "n1"
+			if (namespace == "" || e.Namespace == namespace) && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
 // Points returns fifteen minutes of readings of every entity.
 func (w *fixture) Points(e metric.Entity, id metric.ID, _, _ time.Time) iter.Seq2[time.Time, float64] {
-	used := map[string][2]float64{"app": {0.062e9, 180 << 20}, "log": {0.041e9, 29 << 20}, "db": {0.2e9, 400 << 20}, "vault": {0.02e9, 100 << 20}}[e.Name]
+	used := map[string][2]float64{"app": {0.062e9, 180 << 20}, "log": {0.041e9, 29 << 20}, "db": {0.2e9, 400 << 20}, "vault": {0.02e9, 100 << 20}, "web": {0.1e9, 50 << 20}, "proxy": {0.01e9, 20 << 20}}[e.Name]
+	if e.Pod == "cart-2" && e.Name == "app" {
+		used[1] = 300 << 20 // an earlier pod had the highest peak
+	}
 	return func(yield func(time.Time, float64) bool) {
 		for at := now.Add(-15 * time.Minute); at.Before(now); at = at.Add(15 * time.Second) {
 			value := used[0]
@@ -236,7 +330,7 @@ func (w *fixture) command(t *testing.T, server *httptest.Server) *cobra.Command 
 			weir, err := cli.Direct(server.URL, false)
 			return asker{weir, w}, err
 		},
-		Cluster: func() (Pods, error) { return pods{w.client()}, nil },
+		Cluster: func() (Pods, error) { return pods{w.client(), w}, nil },
 	}))
 	return root
 }
@@ -264,6 +358,9 @@ func TestTranscripts(t *testing.T) {
 			for line := range strings.Lines(d.Input) {
 				switch words := strings.Fields(line); words[0] {
 				case "given":
+					if words[1] == "web" {
+						w.addWeb()
+					}
 					w.agent = w.agent && words[1] != "no-agent"
 					w.obeys = w.obeys && words[1] != "infeasible"
 					w.forbids = w.forbids || words[1] == "forbidden"

@@ -41,9 +41,15 @@ func amount(r resize.Resource, q *resource.Quantity) string {
 // writeList describes recommendations for many pods. all also lists requests that stay. follow
 // returns the command that applies a recommendation.
 func (r *recommendCommand) writeList(p *humanize.Page, l *resizeapi.RecommendationList, all bool, follow func(*resize.PodRecommendation) string) {
-	wide := r.output == "wide"
+	wide, workloads := r.output == "wide", slices.ContainsFunc(l.Items, func(rec *resize.PodRecommendation) bool { return rec.Workload != nil })
 	titles := []string{"NAMESPACE", "POD", "CONTAINER", "RESOURCE", "REQUEST", "USED", "PROPOSED", "FREES"}
-	if wide {
+	if workloads {
+		titles = []string{"NAMESPACE", "WORKLOAD", "PODS", "CONTAINER", "RESOURCE", "REQUEST", "USED", "PROPOSED", "FREES", "HISTORY"}
+	}
+	switch {
+	case wide && workloads:
+		titles = append(titles, "READINGS")
+	case wide:
 		titles = append(titles, "NODE", "READINGS")
 	}
 	if all {
@@ -57,7 +63,7 @@ func (r *recommendCommand) writeList(p *humanize.Page, l *resizeapi.Recommendati
 			if first == nil && a.Reason.Changes() {
 				first = rec
 			}
-			if all || a.Reason.Changes() {
+			if all || a.Reason.Changes() || a.Reason == resize.Autoscaled {
 				rows = append(rows, row(rec, a, wide, all))
 			}
 		}
@@ -74,7 +80,11 @@ func (r *recommendCommand) writeList(p *humanize.Page, l *resizeapi.Recommendati
 	}
 	if text := unchangedText(l.Unchanged); text != "" {
 		if !all {
-			text += " --all lists them, and a pod's own recommendation shows why."
+			owner := "pod"
+			if workloads {
+				owner = "workload"
+			}
+			text += " --all lists them, and a " + owner + "'s own recommendation shows why."
 		}
 		p.Line(0, humanize.Plain, text)
 	}
@@ -82,15 +92,16 @@ func (r *recommendCommand) writeList(p *humanize.Page, l *resizeapi.Recommendati
 		p.Line(0, humanize.Plain, n)
 	}
 	if first != nil {
-		p.Line(0, humanize.Plain, "To follow one:  "+follow(first))
+		p.Line(0, humanize.Plain, followText(first, "To follow one:  ")+follow(first))
 	}
 }
 
 func row(rec *resize.PodRecommendation, a *resize.Advice, wide, all bool) []string {
-	used, frees, readings := missing, missing, missing
+	used, frees, readings, past := missing, missing, missing, missing
 	if f := a.Used; f != nil {
+		past = humanize.Duration(f.To.Sub(f.From).Round(time.Second))
 		used = fmt.Sprintf("%s (%.4g%%)", amount(a.Resource, &f.Value), f.Percentile)
-		readings = fmt.Sprintf("%d in %s", f.Samples, humanize.Duration(f.To.Sub(f.From).Round(time.Second)))
+		readings = fmt.Sprintf("%d in %s", f.Samples, past)
 	}
 	if a.Proposed != nil {
 		freed := *a.Proposed
@@ -98,11 +109,37 @@ func row(rec *resize.PodRecommendation, a *resize.Advice, wide, all bool) []stri
 		if a.Request != nil {
 			freed.Add(*a.Request)
 		}
+		if rec.Workload != nil {
+			freed.Mul(int64(rec.Workload.Pods))
+		}
 		frees = amount(a.Resource, &freed)
+	}
+	if rec.Workload != nil {
+		return workloadRow(rec, a, used, frees, past, readings, wide, all)
 	}
 	cells := []string{rec.Namespace, rec.Pod, cmp.Or(a.Container, ownName), string(a.Resource), amount(a.Resource, a.Request), used, amount(a.Resource, a.Proposed), frees}
 	if wide {
 		cells = append(cells, cmp.Or(rec.Node, missing), readings)
+	}
+	if all {
+		cells = append(cells, string(a.Reason))
+	}
+	return cells
+}
+
+// workloadRow returns the row of a workload's request.
+func workloadRow(rec *resize.PodRecommendation, a *resize.Advice, used, frees, past, readings string, wide, all bool) []string {
+	proposed := amount(a.Resource, a.Proposed)
+	if a.Reason == resize.Autoscaled {
+		proposed = "- (HPA)"
+	}
+	pods := humanize.Number(rec.Workload.Pods)
+	if n := rec.Workload.GonePods; n > 0 {
+		pods += " + " + humanize.Number(n) + " gone"
+	}
+	cells := []string{rec.Namespace, rec.Workload.String(), pods, cmp.Or(a.Container, ownName), string(a.Resource), amount(a.Resource, a.Request), used, proposed, frees, past}
+	if wide {
+		cells = append(cells, readings)
 	}
 	if all {
 		cells = append(cells, string(a.Reason))
@@ -120,11 +157,18 @@ func totals(list []*resize.PodRecommendation) [][]string {
 		}
 	}
 	nodes := resize.Totals(list, func(rec *resize.PodRecommendation) string { return rec.Node })
-	add("node", nodes)
-	if namespaces := resize.Totals(list, func(rec *resize.PodRecommendation) string { return rec.Namespace }); len(namespaces) > 1 {
+	workloads := len(list) > 0 && list[0].Workload != nil
+	if !workloads {
+		add("node", nodes)
+	}
+	namespaces := resize.Totals(list, func(rec *resize.PodRecommendation) string { return rec.Namespace })
+	if len(namespaces) > 1 || workloads {
 		add("namespace", namespaces)
 	}
-	if len(nodes) > 1 {
+	switch {
+	case workloads && len(namespaces) > 1:
+		add("all namespaces", resize.Totals(list, func(*resize.PodRecommendation) string { return "" }))
+	case len(nodes) > 1:
 		add("all nodes", resize.Totals(list, func(*resize.PodRecommendation) string { return "" }))
 	}
 	return rows
@@ -146,6 +190,7 @@ var unchangedReasons = map[resize.AdviceReason]string{
 	resize.PodLevel:      "belong to pods with requests of their own",
 	resize.Resizing:      "are being resized",
 	resize.OldKubelet:    "are on nodes that do not resize in place",
+	resize.Autoscaled:    "are what an HPA scales by",
 	resize.Invalid:       "are invalid",
 }
 
@@ -172,7 +217,7 @@ func (r *recommendCommand) writePod(p *humanize.Page, l *resizeapi.Recommendatio
 	line := func(text string) { p.Line(0, humanize.Plain, text) }
 	for _, rec := range l.Items {
 		crosses := false
-		line(fmt.Sprintf("Pod %s/%s on node %s, of QoS class %s. Readings are from %s.", rec.Namespace, rec.Pod, cmp.Or(rec.Node, missing), rec.QoS, l.Source))
+		line(headline(rec, l.Source))
 		for i := range rec.Requests {
 			a := &rec.Requests[i]
 			crosses = crosses || a.Reason == resize.QoSClass
@@ -194,12 +239,38 @@ func (r *recommendCommand) writePod(p *humanize.Page, l *resizeapi.Recommendatio
 			line(n)
 		}
 		if changes {
-			line("To follow it:  " + follow(rec))
+			line(followText(rec, "To follow it:  ") + follow(rec))
 		}
 		if crosses && rec.QoS == resize.Guaranteed {
 			line("With --limits its limits shrink with its requests, and the class stays.")
 		}
 	}
+}
+
+// followText returns the words before the command that follows a recommendation: for a pod, text.
+func followText(rec *resize.PodRecommendation, text string) string {
+	if rec.Workload == nil {
+		return text
+	}
+	return "As a patch:  "
+}
+
+// headline describes what a recommendation is for.
+func headline(rec *resize.PodRecommendation, source string) string {
+	w := rec.Workload
+	if w == nil {
+		return fmt.Sprintf("Pod %s/%s on node %s, of QoS class %s. Readings are from %s.", rec.Namespace, rec.Pod, cmp.Or(rec.Node, missing), rec.QoS, source)
+	}
+	requests := "its newest pod"
+	if w.FromTemplate {
+		requests = "its pod template"
+	}
+	gone := ""
+	if w.GonePods > 0 {
+		gone = fmt.Sprintf(" and the readings of %s that came before", humanize.Count(w.GonePods, "pod"))
+	}
+	return fmt.Sprintf("%s %s/%s with %s%s, of QoS class %s. Requests are those of %s, readings are from %s.",
+		w.Kind, rec.Namespace, w.Name, humanize.Count(w.Pods, "pod"), gone, rec.QoS, requests, source)
 }
 
 // changeText describes the change of a request.

@@ -1,0 +1,120 @@
+package resizecmd
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
+
+	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/resize"
+)
+
+// patchFormat is the value of --output for strategic merge patches.
+const patchFormat = "patch"
+
+// writesManifests reports whether the output is for manifests, not for people.
+func (r *recommendCommand) writesManifests() bool { return r.output == patchFormat }
+
+// writePatches writes a strategic merge patch for each workload whose requests are to change, as one
+// YAML document each. What has no patch is a comment.
+func (r *recommendCommand) writePatches(out io.Writer, list *resizeapi.RecommendationList) error {
+	var text strings.Builder
+	for _, rec := range list.Items {
+		if len(rec.Changes()) == 0 {
+			continue
+		}
+		if reason := unpatchable(rec); reason != "" {
+			fmt.Fprintf(&text, "# %s in namespace %s has no patch: %s.\n", rec.Workload, rec.Namespace, reason)
+			continue
+		}
+		body, err := yaml.Marshal(patchOf(rec))
+		if err != nil {
+			return fmt.Errorf("write the patch of %s: %w", rec.Workload, err)
+		}
+		fmt.Fprintf(&text, "---\n# kubectl patch %s -n %s --patch-file FILE\n%s", strings.Replace(rec.Workload.String(), "/", " ", 1), rec.Namespace, body)
+	}
+	if text.Len() == 0 {
+		text.WriteString("# No request is to change. Without -o patch the command shows why.\n")
+	}
+	_, err := io.WriteString(out, strings.TrimPrefix(text.String(), "---\n"))
+	return err
+}
+
+// unpatchable returns why there is no patch for a workload; empty if there is one.
+func unpatchable(rec *resize.PodRecommendation) string {
+	switch {
+	case !rec.Workload.FromTemplate:
+		return "its template could not be read from the API server"
+	case rec.Workload.Kind == "Job":
+		return "the template of a Job cannot be changed; change what creates the Job"
+	}
+	return ""
+}
+
+// podPatch is the part of a pod template that changes.
+type podPatch struct {
+	Resources      *corev1.ResourceRequirements `json:"resources,omitempty"`
+	InitContainers []*containerPatch            `json:"initContainers,omitempty"`
+	Containers     []*containerPatch            `json:"containers,omitempty"`
+}
+
+type containerPatch struct {
+	Name      string                      `json:"name"`
+	Resources corev1.ResourceRequirements `json:"resources"`
+}
+
+// resourcesOf returns the resources that an advice is about.
+func (p *podPatch) resourcesOf(a *resize.Advice) *corev1.ResourceRequirements {
+	if a.Container == "" {
+		if p.Resources == nil {
+			p.Resources = &corev1.ResourceRequirements{}
+		}
+		return p.Resources
+	}
+	list := &p.Containers
+	if a.Sidecar {
+		list = &p.InitContainers
+	}
+	i := slices.IndexFunc(*list, func(c *containerPatch) bool { return c.Name == a.Container })
+	if i < 0 {
+		i = len(*list)
+		*list = append(*list, &containerPatch{Name: a.Container})
+	}
+	return &(*list)[i].Resources
+}
+
+// patchOf returns the patch. It names its object, as kustomize requires.
+func patchOf(rec *resize.PodRecommendation) map[string]any {
+	type object = map[string]any
+	var pod podPatch
+	for i := range rec.Requests {
+		a := &rec.Requests[i]
+		set := func(list *corev1.ResourceList, q *resource.Quantity) {
+			if q == nil {
+				return
+			}
+			if *list == nil {
+				*list = corev1.ResourceList{}
+			}
+			(*list)[corev1.ResourceName(a.Resource)] = *q
+		}
+		if a.Proposed != nil {
+			resources := pod.resourcesOf(a)
+			set(&resources.Requests, a.Proposed)
+			set(&resources.Limits, a.ProposedLimit)
+		}
+	}
+	spec := object{"template": object{"spec": pod}}
+	if rec.Workload.Kind == "CronJob" {
+		spec = object{"jobTemplate": object{"spec": spec}}
+	}
+	return object{
+		"apiVersion": templateKinds[rec.Workload.Kind].group, "kind": rec.Workload.Kind,
+		"metadata": object{"name": rec.Workload.Name, "namespace": rec.Namespace}, "spec": spec,
+	}
+}
