@@ -139,7 +139,7 @@ func Write(w io.Writer, entities []Entity) error {
 	}
 	head := slices.Sorted(maps.Keys(columns))
 	out := csv.NewWriter(w)
-	out.Write(append([]string{"time", "name"}, head...)) // errors are those of Flush
+	_ = out.Write(append([]string{"time", "name"}, head...)) // errors are those of Flush
 	for _, e := range entities {
 		rows := map[time.Time][]string{}
 		for column, metric := range head {
@@ -151,7 +151,7 @@ func Write(w io.Writer, entities []Entity) error {
 			}
 		}
 		for _, at := range slices.SortedFunc(maps.Keys(rows), time.Time.Compare) {
-			out.Write(append([]string{at.Format(time.RFC3339Nano), e.Name}, rows[at]...))
+			_ = out.Write(append([]string{at.Format(time.RFC3339Nano), e.Name}, rows[at]...))
 		}
 	}
 	out.Flush()

@@ -69,14 +69,10 @@ func Defaults() Options {
 
 // Validate returns the first mistake in o.
 func (o *Options) Validate() error {
-	for _, name := range o.Estimators {
-		if _, err := estimate.ParseTool(name); err != nil {
-			return err
-		}
+	if err := o.validateEstimators(); err != nil {
+		return err
 	}
 	switch {
-	case len(o.Estimators) == 0:
-		return errors.New("no estimator is named")
 	case o.Interval < time.Minute:
 		return fmt.Errorf("the interval is %v: it must be a minute or more", o.Interval)
 	case !(o.Warmup >= 0 && o.Warmup < o.Until && o.Until <= 1):
@@ -91,6 +87,18 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("%d resamples are too many: at most 100000", o.Resamples)
 	}
 	return (&resize.Options{CPU: o.aim(resize.CPU), Memory: o.aim(resize.Memory)}).Validate()
+}
+
+func (o *Options) validateEstimators() error {
+	if len(o.Estimators) == 0 {
+		return errors.New("no estimator is named")
+	}
+	for _, name := range o.Estimators {
+		if _, err := estimate.ParseTool(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func isRatio(r float64) bool { return r == 0 || r >= 1 && r <= 100 }

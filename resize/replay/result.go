@@ -192,7 +192,7 @@ func amount(r resize.Resource, v float64) string {
 // WriteCSV writes the rows for programs, with six digits. Columns of a range are empty where there is none.
 func (r *Result) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"resource", "estimator", "containers", "container_days", "slack", "slack_low", "slack_high", "slack_mean", "slack_by_day", "slack_p50", "slack_p95",
+	_ = out.Write([]string{"resource", "estimator", "containers", "container_days", "slack", "slack_low", "slack_high", "slack_mean", "slack_by_day", "slack_p50", "slack_p95",
 		"overrun", "overrun_low", "overrun_high", "overrun_time", "throttled", "oom_kills_per_day", "oom_kills_per_day_low", "oom_kills_per_day_high", "oom_killed_containers",
 		"changes_per_day", "changes_per_day_low", "changes_per_day_high", "saved", "saved_share"}) // errors are those of Flush
 	for i := range r.Rows {
@@ -210,7 +210,7 @@ func (r *Result) WriteCSV(w io.Writer) error {
 				}
 			}
 		}
-		out.Write(cells)
+		_ = out.Write(cells)
 	}
 	out.Flush()
 	return out.Error()

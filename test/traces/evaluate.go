@@ -30,7 +30,7 @@ func evaluate(ctx context.Context, dir string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&traces, "| %s | github.com/%s at `%s` | %s | %s | %s |\n", s.name, s.repository, s.head(dir), s.licence, s.about, s.cannot)
+		fmt.Fprintf(&traces, "| %s | github.com/%s at `%s` | %s | %s | %s |\n", s.name, s.repository, s.head(ctx, dir), s.licence, s.about, s.cannot)
 		o := replay.Defaults()
 		o.VPAPeaks, o.Warmup = s.vpaPeaks, s.warmup
 		if err := s.score(ctx, &tables, entities, o); err != nil {
@@ -47,10 +47,10 @@ func evaluate(ctx context.Context, dir string) (string, error) {
 }
 
 // head returns the first digits of the commit that is checked out.
-func (s *source) head(dir string) string {
+func (s *source) head(ctx context.Context, dir string) string {
 	folder := filepath.Join(dir, s.folder())
 	if _, err := os.Stat(filepath.Join(folder, ".git")); err == nil {
-		if out, err := exec.Command("git", "-C", folder, "rev-parse", "--short=12", "HEAD").Output(); err == nil {
+		if out, err := exec.CommandContext(ctx, "git", "-C", folder, "rev-parse", "--short=12", "HEAD").Output(); err == nil {
 			return strings.TrimSpace(string(out))
 		}
 	}

@@ -148,6 +148,12 @@ func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.R
 	if err := r.prometheus.check(f, &request.Options); err != nil {
 		return none, err
 	}
+	return request, r.setScope(&request, ref, args)
+}
+
+// setScope sets the namespace of the request, and its pod. ref is the workload that is named; empty for
+// none.
+func (r *recommendCommand) setScope(request *resizeapi.Request, ref string, args []string) (err error) {
 	switch {
 	case ref != "":
 		request.Namespace, _, err = r.parsePod(ref)
@@ -156,7 +162,7 @@ func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.R
 	case r.namespace == "" && !r.everywhere && r.Namespace != nil:
 		request.Namespace, err = r.Namespace()
 	}
-	return request, err
+	return err
 }
 
 // recommend returns the recommendations for pods or workloads.

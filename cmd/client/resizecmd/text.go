@@ -42,20 +42,7 @@ func amount(r resize.Resource, q *resource.Quantity) string {
 // returns the command that applies a recommendation.
 func (r *recommendCommand) writeList(p *humanize.Page, l *resizeapi.RecommendationList, all bool, follow func(*resize.PodRecommendation) string) {
 	wide, workloads := r.output == "wide", slices.ContainsFunc(l.Items, func(rec *resize.PodRecommendation) bool { return rec.Workload != nil })
-	titles := []string{"NAMESPACE", "POD", "CONTAINER", "RESOURCE", "REQUEST", "USED", "PROPOSED", "FREES"}
-	if workloads {
-		titles = []string{"NAMESPACE", "WORKLOAD", "PODS", "CONTAINER", "RESOURCE", "REQUEST", "USED", "PROPOSED", "FREES", "HISTORY"}
-	}
-	switch {
-	case wide && workloads:
-		titles = append(titles, "READINGS")
-	case wide:
-		titles = append(titles, "NODE", "READINGS")
-	}
-	if all {
-		titles = append(titles, "REASON")
-	}
-	rows := [][]string{titles}
+	rows := [][]string{titles(workloads, wide, all)}
 	var first *resize.PodRecommendation
 	for _, rec := range l.Items {
 		for i := range rec.Requests {
@@ -96,6 +83,25 @@ func (r *recommendCommand) writeList(p *humanize.Page, l *resizeapi.Recommendati
 	}
 }
 
+// titles returns the titles of the cells of row.
+func titles(workloads, wide, all bool) []string {
+	titles := []string{"NAMESPACE", "POD", "CONTAINER", "RESOURCE", "REQUEST", "USED", "PROPOSED", "FREES"}
+	if workloads {
+		titles = []string{"NAMESPACE", "WORKLOAD", "PODS", "CONTAINER", "RESOURCE", "REQUEST", "USED", "PROPOSED", "FREES", "HISTORY"}
+	}
+	switch {
+	case wide && workloads:
+		titles = append(titles, "READINGS")
+	case wide:
+		titles = append(titles, "NODE", "READINGS")
+	}
+	if all {
+		titles = append(titles, "REASON")
+	}
+	return titles
+}
+
+// row returns the cells of a request.
 func row(rec *resize.PodRecommendation, a *resize.Advice, wide, all bool) []string {
 	used, frees, readings, past := missing, missing, missing, missing
 	if f := a.Used; f != nil {
