@@ -18,7 +18,7 @@ import (
 const patchFormat = "patch"
 
 // writesManifests reports whether the output is for manifests, not for people.
-func (r *recommendCommand) writesManifests() bool { return r.output == patchFormat }
+func (r *recommendCommand) writesManifests() bool { return r.output == patchFormat || r.manifest != "" }
 
 // writePatches writes a strategic merge patch for each workload whose requests are to change, as one
 // YAML document each. What has no patch is a comment.

@@ -22,6 +22,7 @@ type recommendCommand struct {
 	commonFlags
 	prometheus prometheusFlags
 	everywhere bool
+	manifest   string // the file of --filename
 	timeout    time.Duration
 }
 
@@ -36,7 +37,8 @@ Nothing is changed.
 
 With --workloads, or of a workload such as deployment/web, the advice is for the pod
 template: it comes from the readings of all pods, also of those that are gone, and with
--o patch it is a patch. A request by whose utilisation an HPA scales stays as it is.
+-o patch it is a patch. With -f it is a diff of a file of manifests, for the workloads in
+it. A request by whose utilisation an HPA scales stays as it is.
 
 weir remembers a quarter of an hour. With --prometheus the readings are of the time
 since --since, and pods are read from the cluster; the Prometheus must scrape weir's
@@ -46,7 +48,8 @@ since --since, and pods are read from the cluster; the Prometheus must scrape we
   %[1]s resize recommend shop/cart-0 --prometheus http://localhost:9090 --since 7d
   %[1]s resize recommend shop/cart-0 --percentile 99 --headroom 30%%
   %[1]s resize recommend --workloads -n shop
-  %[1]s resize recommend deployment/web -n shop -o patch`, o.Program),
+  %[1]s resize recommend deployment/web -n shop -o patch
+  %[1]s resize recommend -n shop -f deploy.yaml | git apply`, o.Program),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args) },
 	}
@@ -57,6 +60,7 @@ since --since, and pods are read from the cluster; the Prometheus must scrape we
 	f.Bool("workloads", false, "for Deployments and other workloads, by the readings of all their pods")
 	addParameters(f)
 	r.prometheus.addFlags(f)
+	f.StringVarP(&r.manifest, "filename", "f", "", "print a diff of this `FILE` of manifests, for its workloads")
 	f.StringVarP(&r.output, "output", "o", "", "wide, json, yaml, patch (of a workload), jsonpath=TEMPLATE or custom-columns=TITLE:PATH,...; a narrow table if empty")
 	f.DurationVar(&r.timeout, "timeout", 30*time.Second, "time the answer may take")
 	cli.CompleteFlag(cmd, "estimator", cli.Fixed(estimate.Names()...))
@@ -84,6 +88,8 @@ func (r *recommendCommand) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case err != nil:
 		return err
+	case r.manifest != "":
+		return r.writeDiff(cmd.OutOrStdout(), cmd.ErrOrStderr(), list, request.Namespace)
 	case r.output == patchFormat:
 		return r.writePatches(cmd.OutOrStdout(), list)
 	case r.output != "" && r.output != "wide":
@@ -136,6 +142,9 @@ func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.R
 		}
 	}
 	ref, err := setWorkload(&request, args)
+	if err == nil && r.manifest != "" {
+		err = r.askForManifest(&request, args)
+	}
 	if err != nil {
 		return none, cli.Usage(err)
 	}
@@ -149,6 +158,17 @@ func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.R
 		return none, err
 	}
 	return request, r.setScope(&request, ref, args)
+}
+
+// askForManifest makes the request one for all workloads, of which --filename has some.
+func (r *recommendCommand) askForManifest(request *resizeapi.Request, args []string) error {
+	if len(args) > 0 || r.output != "" {
+		return errors.New("--filename names the workloads, and prints a diff: it excludes a pod, a workload and --output")
+	}
+	if err := request.Set("workloads", "true"); err != nil {
+		return err
+	}
+	return request.Set("all", "true")
 }
 
 // setScope sets the namespace of the request, and its pod. ref is the workload that is named; empty for

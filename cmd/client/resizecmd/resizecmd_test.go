@@ -342,6 +342,9 @@ var varying = regexp.MustCompile(`took [0-9.]+[µm]?s|"tookSeconds": [0-9.e-]+`)
 // changes the fixture first.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		if filepath.Ext(path) != ".txt" {
+			return // a file that a command reads
+		}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			w := newFixture()
 			handler := resizeapi.NewHandler(resizeapi.Options{Usage: func() resizeapi.UsageReader { return w }, Facts: w.facts, Now: func() time.Time { return now },
