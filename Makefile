@@ -251,8 +251,6 @@ verify: ## formatting, generated pages, go.mod, the Helm chart (Helm is built th
 	cd deploy/image && $(GO) mod tidy -diff
 	cd test/parity && $(GO) mod tidy -diff
 	cd test/parity/vpa && $(GO) mod tidy -diff
-	cd test/bench/senders/vmagent && $(GO) mod tidy -diff
-	cd test/bench/senders/prometheus && $(GO) mod tidy -diff
 	cd test/bench && $(GO) mod tidy -diff && $(GO) vet ./peers ./scale
 	@echo 'Compiling Helm, then testing the chart. The first time, this takes minutes.'
 	$(HELM) version --short # compiled here, and not within the time limit of the tests

@@ -255,8 +255,11 @@ func (ad *adviser) least(follows bool) int64 {
 // newFigure returns the usage of a container in one or more pods as one number; nil if nothing was
 // measured.
 func newFigure(r Resource, o *Options, pods ...PodUsage) *UsageFigure {
-	var all []UsagePoint
-	f := &UsageFigure{}
+	f, total := &UsageFigure{}, 0
+	for i := range pods {
+		total += len(pods[i].Points)
+	}
+	all := make([]UsagePoint, 0, total)
 	for i := range pods {
 		points := validPoints(pods[i].Points)
 		pods[i].Points = points
