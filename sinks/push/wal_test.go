@@ -283,7 +283,7 @@ func TestWALFolderComesLater(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- s.Run(ctx, func(time.Duration) {}) }()
 		all := append(put(s, 11, 12), left...)
-		time.Sleep(2 * walRetry)
+		time.Sleep(5 * walRetry / 2) // not at the moment of a try, which would make the folder
 		if got := s.queue.unlogged(); got != 6 {
 			t.Errorf("%d items are not in the log without a folder, want 6", got)
 		}
