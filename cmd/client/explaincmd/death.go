@@ -141,7 +141,7 @@ func writeDeaths(p *page, r *death.Report) {
 
 // deathRows are the rows of a list of ends.
 func deathRows(r *death.Report) [][]string {
-	head := []string{"AGO", "POD", "CONTAINER", "CAUSE", "SURE", "WHY"}
+	head := []string{"AGO", "POD", "CONTAINER", "CAUSE", "CONFIDENCE", "WHY"}
 	everywhere := r.Namespace == ""
 	if everywhere {
 		head = slices.Insert(head, 1, "NAMESPACE")
