@@ -180,24 +180,24 @@ func totals(list []*resize.PodRecommendation) [][]string {
 	return rows
 }
 
-// unchangedReasons describe the reasons why requests stay.
+// unchangedReasons describe requests that stay, whatever their number.
 var unchangedReasons = map[resize.AdviceReason]string{
-	resize.Fits:          "fit what is used",
-	resize.TooLow:        "are below what is used (--up)",
-	resize.NoRequest:     "are not set",
-	resize.NoHistory:     "were not measured",
-	resize.ShortHistory:  "were not measured for long enough",
-	resize.NotRunning:    "belong to containers that are not running",
-	resize.InitContainer: "belong to init containers",
-	resize.QoSClass:      "would change the QoS class",
-	resize.Restarts:      "would restart the container",
-	resize.Static:        "belong to static pods",
-	resize.Windows:       "belong to Windows pods",
-	resize.PodLevel:      "belong to pods with requests of their own",
-	resize.Resizing:      "are being resized",
-	resize.OldKubelet:    "are on nodes that do not resize in place",
-	resize.Autoscaled:    "are what an HPA scales by",
-	resize.Invalid:       "are invalid",
+	resize.Fits:          "about what is used",
+	resize.TooLow:        "below what is used (--up)",
+	resize.NoRequest:     "not set",
+	resize.NoHistory:     "not measured",
+	resize.ShortHistory:  "not measured for long enough",
+	resize.NotRunning:    "of containers that are not running",
+	resize.InitContainer: "of init containers",
+	resize.QoSClass:      "because the QoS class would change",
+	resize.Restarts:      "because the container would restart",
+	resize.Static:        "of static pods",
+	resize.Windows:       "of Windows pods",
+	resize.PodLevel:      "of pods with requests of their own",
+	resize.Resizing:      "being resized",
+	resize.OldKubelet:    "on nodes that do not resize in place",
+	resize.Autoscaled:    "that an HPA scales by",
+	resize.Invalid:       "that would be invalid",
 }
 
 // unchangedText describes how many requests stay and why, the most frequent reason first.
@@ -206,7 +206,7 @@ func unchangedText(counts map[resize.AdviceReason]int) string {
 	var words []string
 	for _, r := range slices.SortedFunc(maps.Keys(counts), func(a, b resize.AdviceReason) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) }) {
 		sum += counts[r]
-		words = append(words, fmt.Sprintf("%d %s", counts[r], cmp.Or(unchangedReasons[r], "are "+string(r))))
+		words = append(words, fmt.Sprintf("%d %s", counts[r], cmp.Or(unchangedReasons[r], string(r))))
 	}
 	if sum == 0 {
 		return ""
@@ -215,7 +215,7 @@ func unchangedText(counts map[resize.AdviceReason]int) string {
 	if sum == 1 {
 		noun = "request stays"
 	}
-	return fmt.Sprintf("%d %s as they are: %s.", sum, noun, strings.Join(words, ", "))
+	return fmt.Sprintf("%d %s: %s.", sum, noun, strings.Join(words, ", "))
 }
 
 // writePod describes the recommendation for one pod.
