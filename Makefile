@@ -65,7 +65,7 @@ test: ## all tests that need no root and no cluster (make verify tests the Helm 
 	@echo 'Testing. The result of each package follows when it is known.'
 	$(GO) test -timeout 8m ./...
 	$(GO) test -C deploy/image ./...
-	$(GO) test -C test/bench ./peers
+	$(GO) test -C test/bench ./peers ./process
 
 .PHONY: parity
 parity: ## the autoscaler beside Kubernetes' own code, rules beside prometheus-adapter, OTLP to a collector's receiver (minutes to compile them, once)
