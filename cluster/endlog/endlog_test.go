@@ -147,34 +147,6 @@ func TestEndIsKeptOnce(t *testing.T) {
 }
 
 // A pod that comes in the place of another one of its name is the end of that one.
-// The status of a pod that the kubelet stops may have the ends of its containers before it has the stop.
-func TestStopAfterItsRuns(t *testing.T) {
-	fails := func(p *cluster.Pod) { stop(p); p.Phase, p.Stop = cluster.Failed, &cluster.PodStop{Reason: "Evicted"} }
-	killed := func(p *cluster.Pod) { stop(p); p.Containers[0].Previous.EndReason = "OOMKilled" }
-	for what, c := range map[string]struct {
-		runs  func(*cluster.Pod)
-		after time.Duration
-		want  string
-	}{
-		"at once":                        {stop, time.Second, "pod 1s"},
-		"a minute later":                 {stop, time.Minute, "app 143 1s, proxy 143 1s"},
-		"after a kill for its own limit": {killed, time.Second, "pod 1s, app 143 1s"},
-	} {
-		now := noon
-		l := newLog(10, &now)
-		l.Changed(pod(nil), pod(c.runs), nil, ready)
-		now = now.Add(c.after)
-		l.Changed(pod(c.runs), pod(fails), nil, ready)
-		var ends []endlog.End
-		for _, e := range l.In("shop") {
-			ends = append(ends, *e)
-		}
-		if got := shown(ends); got != c.want {
-			t.Errorf("%s: got %q, want %q", what, got, c.want)
-		}
-	}
-}
-
 func TestReplacedPod(t *testing.T) {
 	now := noon
 	l := newLog(10, &now)

@@ -77,35 +77,9 @@ func (l *Log) Changed(before, after, final *cluster.Pod, node func(metric.NodeNa
 		e.Node = node(e.Pod.Node)
 		l.add(e, now)
 	}
-	if before != nil && after != nil && !stopped(before) && stopped(after) && !runs(before) {
-		if at := l.withdrawRuns(after, now); !at.IsZero() {
-			l.add(End{Pod: after, At: at, Seen: now, Node: node(after.Node)}, now)
-		}
-	}
 	if before != nil && after == nil {
 		l.markGone(before)
 	}
-}
-
-// stopDelay is how long after the ends of its containers the status of a pod may show that the kubelet stopped
-// it. A kubelet sends both in one update, or in two that follow each other, as for an emptyDir above its size.
-const stopDelay = 10 * time.Second
-
-// withdrawRuns takes out the ends of runs that were the stop of the pod, which its status did not show yet. It
-// returns when the last of them ended; zero if there was none.
-func (l *Log) withdrawRuns(p *cluster.Pod, now time.Time) (at time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	maps.DeleteFunc(l.ends, func(k key, e *End) bool {
-		if k.uid != p.ReportedUID() || e.Container == "" || e.Kill != nil || e.Run.Reason == "OOMKilled" || now.Sub(e.Seen) > stopDelay {
-			return false
-		}
-		if e.At.After(at) {
-			at = e.At
-		}
-		return true
-	})
-	return at
 }
 
 // markGone notes that a pod which ended before is gone now.
