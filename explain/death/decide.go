@@ -37,8 +37,8 @@ type rule func(*decision) bool
 
 // The rules in their order: the first that applies decides.
 var (
-	podRules       = []rule{evictedByKubelet, stoppedByStatus, disrupted, evictedByAgent, gone}
-	containerRules = []rule{killedByKernel, killedForMemory, evictedByAgent, failedProbe, stoppedByKubelet, runtimeError, ownExit}
+	podRules       = []rule{evictedByKubelet, stoppedByStatus, disrupted, evictedWithoutReason, evictedByAgent, gone}
+	containerRules = []rule{killedByKernel, killedForMemory, evictedWithoutReason, evictedByAgent, failedProbe, stoppedByKubelet, runtimeError, ownExit}
 )
 
 // Decide returns why something ended.
@@ -211,14 +211,14 @@ const (
 	weirAgent = "weir-agent"
 )
 
-// agentSlack is how long before or after its Event the agent's eviction ends a container.
-const agentSlack = 2 * time.Minute
+// evictionSlack is how long before or after the Event of an eviction its containers end.
+const evictionSlack = 2 * time.Minute
 
 // evictedByAgent finds the Event of weir's agent.
 func evictedByAgent(d *decision) bool {
 	e := d.event(weirAgent, "", func(e *event.Event) bool {
 		away := d.End.At.Sub(e.Last)
-		return e.Reason == "Evicted" && away < agentSlack && away > -agentSlack
+		return e.Reason == "Evicted" && away < evictionSlack && away > -evictionSlack
 	})
 	if e == nil {
 		return false

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/eventlog/event"
 )
 
 // stopOf returns what the pod's status reports about its stop; never nil.
@@ -38,6 +39,24 @@ func evictedByKubelet(d *decision) bool {
 		return d.conclude(KubeletEviction, Certain, message+" (%s left, the threshold is %s)", d.pod.Node, e.Resource, e.Available, e.Threshold)
 	}
 	return d.conclude(KubeletEviction, Certain, message, d.pod.Node, e.Resource)
+}
+
+// evictedWithoutReason finds the kubelet's Event of an eviction that the status of the pod does not have. If all
+// containers end without an error when they are stopped, a kubelet may report the pod as Succeeded, without a
+// reason: kubelet 1.37 did so for five of six pods whose emptyDir was above its size.
+func evictedWithoutReason(d *decision) bool {
+	e := d.event(kubelet, "", func(e *event.Event) bool {
+		before := d.End.At.Sub(e.Last) // the containers have a grace period
+		return e.Reason == "Evicted" && before < evictionSlack && before > -clockSlack
+	})
+	if e == nil {
+		return false
+	}
+	d.fact(fromEvents, "Evicted, of the kubelet, %s", occurrence(e, d.End.At))
+	if parsed, ok := ParseEvicted(e.Message); ok && parsed.Limit != "" {
+		return d.conclude(StorageLimit, Certain, "")
+	}
+	return d.conclude(KubeletEviction, Certain, "")
 }
 
 // stoppedByStatus reads the other reasons that a kubelet or the controller of nodes writes.
