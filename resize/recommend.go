@@ -70,8 +70,8 @@ type UsageFigure struct {
 	Estimate *resource.Quantity `json:"estimate,omitempty"`
 }
 
-// minChange is the smallest change that is proposed, as a share of the request.
-const minChange = 0.05
+// MinChange is the smallest change that is proposed, as a share of the request.
+const MinChange = 0.05
 
 // minFreed is the least that a smaller request must free: less is not worth a change of a running
 // pod.
@@ -219,9 +219,9 @@ func (ad *adviser) proposal(request, limit Amount, used *UsageFigure, follows bo
 		text += ", and " + reason
 	}
 	switch short := float64(need - request.Value); {
-	case short < -minChange*float64(request.Value) && (request.Value-need)*ad.workload.running() >= minFreed.Get(ad.resource).Value:
+	case short < -MinChange*float64(request.Value) && (request.Value-need)*ad.workload.running() >= minFreed.Get(ad.resource).Value:
 		reason = Shrink
-	case short <= minChange*float64(request.Value):
+	case short <= MinChange*float64(request.Value):
 		return need, Fits, text + ": about what is requested"
 	case !ad.options.Up:
 		return need, TooLow, text + ": more than is requested"

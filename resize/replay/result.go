@@ -123,13 +123,10 @@ func (r *Result) WriteTable(w io.Writer) error {
 	o := &r.Options
 	p.Line(0, humanize.Plain, fmt.Sprintf("Recommended every %s. The first %s of each series is only observed. A request is at least %s and %s, and shrinks by %s or more.",
 		humanize.Duration(o.Interval), humanize.Percent(o.Warmup), resize.FormatAmount(resize.CPU, o.Floors.CPU.Value),
-		resize.FormatAmount(resize.Memory, o.Floors.Memory.Value), humanize.Percent(max(o.LeastShrink, leastChange))))
+		resize.FormatAmount(resize.Memory, o.Floors.Memory.Value), humanize.Percent(max(o.LeastShrink, resize.MinChange))))
 	p.Line(0, humanize.Plain, fmt.Sprintf("Limits: CPU %s, memory %s. In brackets: 95%% intervals over containers, bootstrap with seed %d.", ratio(o.CPULimit), ratio(o.MemoryLimit), o.Seed))
 	return p.Print(w)
 }
-
-// leastChange is the least change that package resize proposes.
-const leastChange = 0.05
 
 func ratio(limit float64) string {
 	switch limit {

@@ -7,7 +7,8 @@
 //
 // Files: command.go has the common flags, recommend.go, apply.go and replay.go the commands, prometheus.go
 // reads usage from a Prometheus, text.go writes the text. workloads.go recommends for whole workloads by
-// their templates and what the cluster restricts, and patch.go writes that as patches.
+// their templates and what the cluster restricts; patch.go writes that as patches, and manifest.go as a diff of
+// a file of manifests.
 package resizecmd
 
 import (
