@@ -43,6 +43,8 @@ type Kill struct {
 	// Processes is how many were killed, Whole that they were killed together (memory.oom.group).
 	Processes uint64 `json:"processes"`
 	Whole     bool   `json:"whole,omitempty"`
+	// Process is the largest of them that the kernel's log names; nil if the log was not read.
+	Process *Process `json:"process,omitempty"`
 	// The counters rose after After, and at At they had risen, by the node's clock.
 	After time.Time `json:"after"`
 	At    time.Time `json:"at"`
@@ -53,6 +55,16 @@ type Kill struct {
 	node metric.NodeName
 	// unnamed means that the container of a Child was not known.
 	unnamed bool
+}
+
+// Process is a process as the kernel's log names it.
+type Process struct {
+	// Name is what the process calls itself. Bytes that are not printable ASCII are written as \x0a.
+	Name string `json:"name"`
+	// PID is that of the node.
+	PID int `json:"pid"`
+	// RSS is its resident memory in bytes; 0 if it is not known.
+	RSS uint64 `json:"rss,omitempty"`
 }
 
 // KillReport is the answer of an agent about its node.
@@ -121,7 +133,7 @@ func (l *Log) AddKills(node metric.NodeName, kills []Kill, pods map[metric.PodUI
 func (k *Kill) isValid() bool {
 	const longest = 1024 // of a path
 	scopes := []Scope{"", InContainer, InPod, InSlice, InNode}
-	return k.UID != "" && len(k.UID)+len(k.ContainerID)+len(k.Slice)+len(k.Namespace)+len(k.Pod)+len(k.Container) <= longest && !k.At.Before(k.After) &&
+	return k.UID != "" && len(k.UID)+len(k.ContainerID)+len(k.Slice)+len(k.Namespace)+len(k.Pod)+len(k.Container) <= longest && (k.Process == nil || len(k.Process.Name) <= longest) && !k.At.Before(k.After) &&
 		slices.Contains(scopes, k.Limit) && (k.Scope == Child || k.Scope != "" && slices.Contains(scopes, k.Scope))
 }
 

@@ -2,6 +2,7 @@ package endlog_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,7 @@ func TestKillsEndRuns(t *testing.T) {
 		"a static pod":                          {func(p *cluster.Pod) { killed(p); p.ConfigHash = cluster.NewConfigHash("h1") }, func(k *endlog.Kill) { k.UID = "h1" }, true},
 		"an agent that speaks of another's":     {func(p *cluster.Pod) { killed(p); p.Node = "n2" }, nil, false},
 		"a scope that there is not":             {killed, func(k *endlog.Kill) { k.Scope = "all" }, false},
+		"a process' name without an end":        {killed, func(k *endlog.Kill) { k.Process = &endlog.Process{Name: strings.Repeat("x", 2000)} }, false},
 		"an end before its begin":               {killed, func(k *endlog.Kill) { k.After = k.At.Add(time.Second) }, false},
 	} {
 		for _, first := range []string{"kill", "end"} {

@@ -128,7 +128,7 @@ func openMachine(p *hostPlan, pods nodePods, w *feature.Host) (*machine, error) 
 }
 
 // watchKills has to watch what the kernel of this machine kills.
-func watchKills(to *oomkills.Watch) error {
+func watchKills(to *oomkills.Watch, log *zap.Logger) error {
 	found, err := cgroupfs.Find("", "/proc")
 	if err != nil {
 		return err
@@ -136,6 +136,11 @@ func watchKills(to *oomkills.Watch) error {
 	o := oomkill.Options{Dir: found.ControllerDir("memory"), Proc: "/proc"}
 	if o.Dir == "" { // a controller belongs to one version
 		o.Dir, o.Unified = found.UnifiedDir(), true
+	}
+	if to.KernelLog != "" {
+		if o.Log, err = oomkill.OpenLog(to.KernelLog); err != nil {
+			log.Warn("processes that the kernel kills are not named", zap.Error(err))
+		}
 	}
 	watcher := oomkill.New(o)
 	to.Look, to.Close, to.Interval = watcher.Look, watcher.Close, oomkill.Interval

@@ -5,6 +5,8 @@ package app
 import (
 	"errors"
 
+	"go.uber.org/zap"
+
 	"github.com/weir-metrics/weir/api/nodeapi/oomkills"
 	"github.com/weir-metrics/weir/internal/feature"
 )
@@ -15,7 +17,7 @@ func openHost(*weirProcess, *hostPlan) error { return errOnlyLinux }
 
 func openMachine(*hostPlan, nodePods, *feature.Host) (*machine, error) { return nil, errOnlyLinux }
 
-func watchKills(*oomkills.Watch) error { return errOnlyLinux }
+func watchKills(*oomkills.Watch, *zap.Logger) error { return errOnlyLinux }
 
 // dropBinaryPages does nothing: weir can do this only on Linux.
 func dropBinaryPages() error { return nil }

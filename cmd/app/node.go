@@ -65,7 +65,7 @@ func (w *weirProcess) openNode(_ context.Context, h *feature.Host) (err error) {
 	h.Registry.MustRegister(n.devices)
 	kills := w.plan.features.kills
 	if kills.Node = host.Node; h.Cluster != nil {
-		if err := watchKills(kills); err != nil {
+		if err := watchKills(kills, h.Log); err != nil {
 			h.Log.Warn("kills by the kernel are not watched", zap.Error(err))
 		}
 	}

@@ -36,7 +36,7 @@ import (
 //	    cpu app -10s=1500m
 //	    event kubelet app Killing -1s [x3 since -5m]: message    on the pod, of a source and a container (- for none)
 //	    nodeevent SystemOOM -1s
-//	    kill pod [limit=pod] [slice=/kubepods] [processes=3] [id=c1] [whole]     what the agent read
+//	    kill pod [limit=pod] [slice=/kubepods] [processes=3] [id=c1] [whole] [process=java] [rss=187Mi]     what the agent read
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -167,6 +167,9 @@ func factsOf(t *testing.T, d *datadriven.TestData) death.Facts {
 			k := attributes(words[1:])
 			end.Kill = &endlog.Kill{Scope: endlog.Scope(words[0]), Limit: endlog.Scope(k["limit"]), Slice: metric.CgroupPath(k["slice"]), ContainerID: metric.ContainerID(k["id"]), Processes: max(1, uint64(k.number("processes"))), After: noon.Add(-time.Second), At: noon}
 			_, end.Kill.Whole = k["whole"]
+			if k["process"] != "" {
+				end.Kill.Process = &endlog.Process{Name: k["process"], PID: 4711, RSS: uint64(quantity("0" + k["rss"]))}
+			}
 		case "nodeevent":
 			f.NodeEvents = append(f.NodeEvents, parseEvent(t, "kubelet", "-", words[0], words[1:], message))
 		default:

@@ -17,6 +17,9 @@ func killedByKernel(d *decision) bool {
 	d.describeLimits(&l)
 	cause, reached := d.reached(k, &l)
 	d.fact(fromAgent, "%s, between %s and %s: %s", killed(k), humanize.Clock(k.After, d.End.At), humanize.Clock(k.At, d.End.At), reached)
+	if k.Process != nil {
+		d.fact(fromKernel, "%s", named(k))
+	}
 	switch {
 	case k.Scope == endlog.Child && k.Limit == "":
 		return d.conclude(ChildKilled, Certain, "")
@@ -38,6 +41,18 @@ func killed(k *endlog.Kill) string {
 		how = " together (memory.oom.group)"
 	}
 	return fmt.Sprintf("the kernel killed %s of %s%s", humanize.Count(k.Processes, "process"), where, how)
+}
+
+// named holds which process the kernel killed.
+func named(k *endlog.Kill) string {
+	text := fmt.Sprintf("the kernel killed process %s (pid %d)", humanize.Excerpt(k.Process.Name, 100), k.Process.PID)
+	if k.Process.RSS > 0 {
+		text += " with " + humanize.Bytes(float64(k.Process.RSS)) + " resident"
+	}
+	if k.Processes > 1 {
+		text += ", the largest that its log names"
+	}
+	return text
 }
 
 // reached returns the cause of a kill that ended a run, and which limit it was.

@@ -55,6 +55,7 @@ const (
 	fromAgent   = "weir's agent"
 	fromEvents  = "Events"
 	fromHistory = "weir's memory"
+	fromKernel  = "kernel log"
 )
 
 // Before is what was used before an end, with what grew in a sentence.

@@ -22,6 +22,8 @@ type Watch struct {
 	Interval time.Duration
 	// Close frees what Look uses; it may be nil.
 	Close func() error
+	// KernelLog is the flag: the file of the kernel's log, from which Look has the names of processes.
+	KernelLog string
 	// Events is the flag: an Event is written on the pod for each kill.
 	Events bool
 
@@ -34,15 +36,19 @@ type Watch struct {
 	log     *zap.Logger
 }
 
-// Flags adds the flag.
+// Flags adds the flags.
 func (w *Watch) Flags(f *pflag.FlagSet) {
+	f.StringVar(&w.KernelLog, "kernel-log", "", "`FILE` of the kernel's log, /dev/kmsg: weir explain death then names the processes that the kernel killed (default: it is not read)")
 	f.BoolVar(&w.Events, "oom-events", false, "write an Event on the pod when the kernel kills in it for memory: ten of a namespace and 50 in all at once, then one and ten a minute")
 }
 
-// Check checks the flag.
+// Check checks the flags.
 func (w *Watch) Check(in *feature.Setting) error {
 	if w.Events && !in.HasCluster {
 		return feature.NeedsCluster("--oom-events", "in which it writes Events")
+	}
+	if w.KernelLog != "" && !in.HasCluster {
+		return feature.NeedsCluster("--kernel-log", "which names the pods of the processes")
 	}
 	return nil
 }
@@ -101,7 +107,7 @@ func (w *Watch) look(now time.Time) {
 	kills, err := w.Look(now)
 	if failing := err != nil; failing != w.failing {
 		if w.failing = failing; failing {
-			w.log.Warn("some kills by the kernel may be missed", zap.Error(err))
+			w.log.Warn("some kills by the kernel, or the names of processes, may be missed", zap.Error(err))
 		}
 	}
 	if len(kills) == 0 {

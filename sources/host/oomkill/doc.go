@@ -15,6 +15,14 @@
 //
 // Version 1 does not add up oom_kill, and counts no oom. There only a child is noticed, and no limit is known.
 //
+// The kernel's log (/dev/kmsg), if it is read, has of a kill the process with its pid, its cgroup and the cgroup
+// whose limit was reached. What the counters show is not replaced by it, only completed: on version 1, with
+// the limit and with the kills in containers that ended.
+//
+//	watcher.go  the counters, and what they show
+//	log.go      the kernel's log, and which kill a record is of
+//	record.go   how a record is parsed
+//
 // A Look reads one file as long as nothing was killed. Every ten seconds it reads those of all pods, so that
 // the counters of a limit are compared with recent ones.
 package oomkill

@@ -34,6 +34,8 @@ type Options struct {
 	Dir     string
 	Unified bool
 	Proc    string
+	// Log is the kernel's log, which names the processes; nil if it is not read.
+	Log *Log
 }
 
 // Watcher watches the pods of this machine. Its methods must not be called concurrently.
@@ -48,6 +50,7 @@ type Watcher struct {
 	levels  map[metric.CgroupPath]uint64 // the local oom of cgroups above pods
 	reached metric.CgroupPath            // the one of them whose limit was reached since the last scan
 	pods    map[metric.CgroupPath]*pod
+	victims []victim // of the log, the oldest first
 	found   []endlog.Kill
 }
 
@@ -82,12 +85,15 @@ func New(o Options) *Watcher {
 	return &Watcher{opts: o, buffer: make([]byte, 16<<10), levels: map[metric.CgroupPath]uint64{}, pods: map[metric.CgroupPath]*pod{}}
 }
 
-// Close closes the Watcher.
-func (w *Watcher) Close() error {
-	if w.trigger == nil {
-		return nil
+// Close closes the Watcher, and the log.
+func (w *Watcher) Close() (err error) {
+	if w.opts.Log != nil {
+		err = w.opts.Log.Close()
 	}
-	return w.trigger.Close()
+	if w.trigger == nil {
+		return err
+	}
+	return errors.Join(err, w.trigger.Close())
 }
 
 // Look returns the kills since the last call: those that are new, and those that were counted up. A cgroup that cannot be read does not affect the
@@ -110,7 +116,12 @@ func (w *Watcher) Look(now time.Time) (found []endlog.Kill, err error) {
 	if due || total == w.total {
 		w.total, w.calm = total, now
 	}
+	err = errors.Join(err, w.readLog(now)) // after the counters, so that it has what they have
+	for i := range w.found {
+		w.addName(&w.found[i])
+	}
 	w.decide(now)
+	w.addEnded(now)
 	return w.found, err
 }
 
@@ -359,10 +370,12 @@ func (w *Watcher) decide(now time.Time) {
 			case !w.runs(name):
 				c.undecided = nil
 				if w.opts.Unified {
+					w.addName(f)
 					w.found = append(w.found, *f)
 				}
 			case now.Sub(f.At) >= settle:
 				c.undecided = nil
+				w.addName(f)
 				w.found = append(w.found, c.goesOn(f))
 			}
 		}

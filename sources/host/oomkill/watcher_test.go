@@ -28,11 +28,11 @@ type node struct {
 	counts  map[string]map[string]int // by file and name
 }
 
-func newNode(t testing.TB, unified bool) *node {
+func newNode(t testing.TB, unified bool, log *oomkill.Log) *node {
 	t.Helper()
 	n := &node{t: t, dir: t.TempDir(), unified: unified, now: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), counts: map[string]map[string]int{}}
 	n.write("vmstat", "oom_kill", 0)
-	n.watcher = oomkill.New(oomkill.Options{Dir: n.dir, Proc: n.dir, Unified: unified})
+	n.watcher = oomkill.New(oomkill.Options{Dir: n.dir, Proc: n.dir, Unified: unified, Log: log})
 	t.Cleanup(func() {
 		if err := n.watcher.Close(); err != nil {
 			t.Error(err)
@@ -136,6 +136,9 @@ func (n *node) pass(d time.Duration) (found []string) {
 			if f.Whole {
 				line += ", together"
 			}
+			if f.Process != nil {
+				line += fmt.Sprintf(", %s %d %d", f.Process.Name, f.Process.PID, f.Process.RSS)
+			}
 			if took := f.At.Sub(f.After); took < 0 || took > 2*time.Second && f.Scope != "child" {
 				n.t.Errorf("%s: between %v and %v", line, f.After, f.At)
 			}
@@ -192,7 +195,7 @@ func TestKills(t *testing.T) {
 		}, []string{`container of 1111 by the limit "container": 1 killed, 1 in all`, `child of 1111/b by the limit "container": 1 killed, 1 in all`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n := newNode(t, true)
+			n := newNode(t, true, nil)
 			n.start(kubepods, burstable, web, container, web+"/"+side, api, api+"/"+app)
 			n.kill(container, container, 3) // before the first look
 			n.write("vmstat", "oom_kill", 5)
@@ -213,7 +216,7 @@ func TestKills(t *testing.T) {
 // TestChildrenAreCountedUp checks that the kills of a container that goes on are one record, also if the
 // kernel kills again and again.
 func TestChildrenAreCountedUp(t *testing.T) {
-	n := newNode(t, true)
+	n := newNode(t, true, nil)
 	container := web + "/" + app
 	n.start(kubepods, burstable, web, container)
 	n.pass(time.Second)
@@ -235,7 +238,7 @@ func TestChildrenAreCountedUp(t *testing.T) {
 
 // TestVersion1 checks that only children are found, without their limit.
 func TestVersion1(t *testing.T) {
-	n := newNode(t, false)
+	n := newNode(t, false, nil)
 	container := web + "/" + app
 	n.start(kubepods, burstable, web, container, web+"/"+side)
 	n.kill(container, "", 3)
@@ -265,7 +268,7 @@ func processTime(b *testing.B) time.Duration {
 func BenchmarkLook(b *testing.B) {
 	for _, kills := range []int{0, 1000} {
 		b.Run(fmt.Sprintf("kills=%d/min", kills), func(b *testing.B) {
-			n := newNode(b, true)
+			n := newNode(b, true, nil)
 			n.start(kubepods, burstable)
 			var containers []string
 			for i := range 110 {
