@@ -2,10 +2,12 @@ package deploy
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -541,13 +543,7 @@ func TestExternalRulesAreRules(t *testing.T) {
 // TestRenderedAsKubectlDoes compares the rendering of this test with kubectl's, if kubectl is in
 // PATH or KUBECTL names it.
 func TestRenderedAsKubectlDoes(t *testing.T) {
-	kubectl := os.Getenv("KUBECTL")
-	if kubectl == "" {
-		var err error
-		if kubectl, err = exec.LookPath("kubectl"); err != nil {
-			t.Skip("no kubectl in PATH, and KUBECTL names none")
-		}
-	}
+	kubectl := findKubectl(t)
 	for _, c := range combinations() {
 		if c.components != nil || c.chart != nil {
 			continue // kubectl has no folder to render
@@ -576,6 +572,65 @@ func TestRenderedAsKubectlDoes(t *testing.T) {
 			t.Errorf("%s: kubectl -, this test +\n%s", c.dir, diff)
 		}
 	}
+}
+
+// TestAdaptersPageRenders gives kubectl the kustomizations of docs/adapters.md: the ConfigMap has the
+// user's files, and not the example of the component. kustomize merges components in their order, and
+// after the generators of the kustomization that names them.
+func TestAdaptersPageRenders(t *testing.T) {
+	kubectl := findKubectl(t)
+	page, err := os.ReadFile("../docs/adapters.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(file, content string) {
+		t.Helper()
+		file = filepath.Join(dir, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.CopyFS(filepath.Join(dir, "deploy", "kustomize"), os.DirFS("kustomize")); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile("(?s)```yaml\n# (\\S*kustomization.yaml)\n(.*?)```").FindAllSubmatch(page, -1) {
+		write(string(m[1]), string(m[2]))
+	}
+	write("my-adapters/adapters.yaml", "mine")
+	write("my-adapters/keda-ca.crt", "a certificate")
+	out, err := exec.CommandContext(t.Context(), kubectl, "kustomize", dir).Output()
+	if err != nil {
+		t.Fatalf("kubectl kustomize: %v\n%s", err, stderrOf(err))
+	}
+	got := map[string]object{}
+	for _, text := range documents(out) {
+		var o object
+		if err := yaml.Unmarshal(text, &o); err != nil {
+			t.Fatal(err)
+		}
+		got[o.kind()+" "+o.name()] = o
+	}
+	want := map[string]any{"adapters.yaml": "mine", "keda-ca.crt": "a certificate"}
+	if diff := cmp.Diff(want, got["ConfigMap weir-adapters"]["data"]); diff != "" {
+		t.Errorf("the files of the page: want -, got +\n%s", diff)
+	}
+	if got["APIService v1beta1.external.metrics.k8s.io"] == nil {
+		t.Error("there is no APIService v1beta1.external.metrics.k8s.io")
+	}
+}
+
+// findKubectl returns the program that KUBECTL names, or kubectl in PATH. Without one, the test is skipped.
+func findKubectl(t *testing.T) string {
+	t.Helper()
+	kubectl := os.Getenv("KUBECTL")
+	if kubectl == "" {
+		var err error
+		if kubectl, err = exec.LookPath("kubectl"); err != nil {
+			t.Skip("no kubectl in PATH, and KUBECTL names none")
+		}
+	}
+	return kubectl
 }
 
 func stderrOf(err error) []byte {
