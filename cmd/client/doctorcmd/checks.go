@@ -272,7 +272,7 @@ func (e *examination) checkClaims(p *corev1.Pod, own string) {
 		}
 		for _, service := range slices.Sorted(maps.Keys(e.services)) {
 			if server := e.services[service].server(); strings.HasSuffix(service, "."+group) && server != own {
-				e.add(Warning, fmt.Sprintf("Either apply weir's APIService again, and let weir pass on what the other one answers (docs/adapters.md), or leave %s out of weir's --apis. Two installations that apply theirs take it from each other.", name),
+				e.add(Warning, fmt.Sprintf("Either run kubectl delete apiservice %s, apply weir's, and let weir pass on what the other one answers (docs/adapters.md), or leave %s out of weir's --apis. Two installations that apply theirs take it from each other.", service, name),
 					"%s leads to %s, so nobody asks %s, which serves it, too", service, cmp.Or(server, "the API server itself"), own)
 			}
 		}

@@ -191,7 +191,7 @@ func TestFaults(t *testing.T) {
 		container.Args = append(container.Args, "--apis=resource,model,external")
 	}, 0,
 		"warning  weir's pods    v1beta1.external.metrics.k8s.io leads to keda/keda-operator-metrics-apiserver, so nobody asks weir-system/weir, which serves it, too",
-		"                        do  Either apply weir's APIService again, and let weir pass on what the other one answers (docs/adapters.md), or leave external out of weir's --apis. Two installations that apply theirs take it from each other.")
+		"                        do  Either run kubectl delete apiservice v1beta1.external.metrics.k8s.io, apply weir's, and let weir pass on what the other one answers (docs/adapters.md), or leave external out of weir's --apis. Two installations that apply theirs take it from each other.")
 	keda := func(c *testCluster, args ...string) {
 		api := service("external.metrics.k8s.io", "v1beta1", "weir-system", "weir")
 		api["metadata"].(map[string]any)["annotations"] = map[string]string{"meta.helm.sh/release-name": "keda", "meta.helm.sh/release-namespace": "keda"}
