@@ -13,12 +13,12 @@ var (
 	codeOfLine = regexp.MustCompile("`([a-z0-9/]+)`")
 )
 
-// TestPromisesNameTests checks that each test that docs/security.md and docs/reliability.md name is in
+// TestPromisesNameTests checks that each test that docs/security.md, docs/reliability.md and docs/death.md name is in
 // one of the packages that the same line names.
 func TestPromisesNameTests(t *testing.T) {
 	const root = "../.."
 	named := 0
-	for _, page := range []string{"security.md", "reliability.md"} {
+	for _, page := range []string{"security.md", "reliability.md", "death.md"} {
 		for line := range strings.Lines(read(t, filepath.Join(root, "docs", page))) {
 			var code strings.Builder
 			for _, m := range codeOfLine.FindAllStringSubmatch(line, -1) {

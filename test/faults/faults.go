@@ -99,6 +99,8 @@ var Elsewhere = []struct{ Fault, Promise, Test string }{
 	{"weir is ended while a round is on its way to remote write or OTLP", "The round is sent, or in the write-ahead log.", "`cmd/app` TestLastRoundIsKept"},
 	{"an account without rights stalls hundreds of requests", "Other callers and health checks are answered.", "`api/server` TestStalledCallers"},
 	{"made-up tokens, huge bodies, headers and queries, slow readers and writers", "They are refused or cut off, and others are answered.", "`api/server` TestMadeUpTokens, TestHugeBodies, TestManyHeaderLines, TestHugeQuery, TestSlowReader, TestSlowloris"},
+	{"the kernel kills a thousand times a minute on a node, and logs a million lines", "The agent finds and names the kills of quiet pods within two seconds, and reads the log at a bounded rate.", "`sources/host/oomkill` TestFloodOfKills, TestLogFlood, TestEndlessLog"},
+	{"a container makes a thousand cgroups and has processes killed in them; pods come, are killed and go", "Reading the counters of kills costs the same, and nothing of pods that are gone is kept.", "`sources/host/oomkill` TestBombInAPod"},
 	{"the file of a recording is damaged or ends early", "It is set aside, and nothing in it before the damage is lost.", "`sinks/recorder` TestADamagedFileIsSetAside, TestAPartOfAHeaderIsWrittenOver"},
 }
 

@@ -15,7 +15,9 @@ func (t *testCluster) Deaths(_ context.Context, q death.Query) (*death.Report, e
 	switch {
 	case q.Namespace == "storm":
 		r.Summary, r.LeftOut = "3,201 deaths in namespace storm in the last hour.", 3200
-		r.Deaths = []death.Death{{Namespace: "storm", Pod: "$(reboot)", Container: "b\x1b[2J", At: before(time.Minute), Cause: death.Exited, Confidence: death.Certain, Message: "ended by itself with exit code 3", Evidence: []death.Evidence{}}}
+		r.Deaths = []death.Death{{Namespace: "storm", Pod: "$(reboot)", Container: "b\x1b[2J", At: before(time.Minute), Cause: death.Exited, Confidence: death.Certain, Message: "ended by itself with exit code 3\x1b[31m", Evidence: []death.Evidence{
+			{From: "kernel log", Fact: "the kernel killed process \x1b]0;title\x07\u202e\r\n<script> (pid 1)"},
+		}}}
 	case q.Namespace != "" && q.Namespace != "shop", q.Pod != "" && q.Pod != "web-1":
 	case q.Pod != "":
 		r.Summary, r.Deaths = "2 deaths in pod shop/web-1 in the last hour.", shopDeaths()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,6 +118,7 @@ func (n *node) remove(cgroup string) {
 	if err := os.RemoveAll(filepath.Join(n.dir, cgroup)); err != nil {
 		n.t.Fatal(err)
 	}
+	maps.DeleteFunc(n.counts, func(file string, _ map[string]int) bool { return strings.HasPrefix(file, cgroup+"/") })
 }
 
 // pass returns what is found in some time, one line each.
