@@ -140,6 +140,75 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
+// waiting are the rates that explain slow reads besides use.
+var waiting = []metric.ID{
+	metric.CPUThrottledRate, metric.CPUPressureSomeRate, metric.CPUPressureFullRate,
+	metric.MemoryMajorPageFaultsRate, metric.MemoryPressureSomeRate, metric.MemoryPressureFullRate,
+	metric.DiskReadBytesRate, metric.DiskWriteBytesRate, metric.IOPressureSomeRate, metric.IOPressureFullRate,
+}
+
+// wait adds to a batch what explain slow reads. This share of the entities waits, the others' values are 0.
+func wait(b *metric.Batch, index, round int, waiters float64) {
+	for i := range b.Samples {
+		s := &b.Samples[i]
+		r := rand.New(rand.NewPCG(uint64(index*1000+i), uint64(round)))
+		measure(s, metric.IO, s.Times[metric.CPU])
+		for _, id := range waiting {
+			share := 0.0
+			if float64(i%10) < 10*waiters {
+				share = r.Float64()
+			}
+			s.Rates[id.Describe().Group] = s.Rates[metric.CPU]
+			s.Values.Set(id, share)
+		}
+	}
+}
+
+// BenchmarkWaits reports what the series of explain slow cost besides the others: the memory of fifteen
+// minutes, and the median time to write a round of a node, with 110 pods of a container each.
+func BenchmarkWaits(b *testing.B) {
+	s := scale{20, 110, 1}
+	run := func(waits bool, waiters float64) (bytes, ns float64) {
+		_, c, names := filled(b, s, 0)
+		before := heap()
+		sink := New(Options{})
+		var spent []time.Duration
+		for round := range 61 {
+			for i, n := range names {
+				batch := lively(c, n, i, round)
+				if waits {
+					wait(batch, i, round, waiters)
+				}
+				began := time.Now()
+				if err := sink.Write(b.Context(), batch); err != nil {
+					b.Fatal(err)
+				}
+				spent = append(spent, time.Since(began))
+			}
+		}
+		c.batch = metric.Batch{}
+		bytes = float64(heap() - before)
+		runtime.KeepAlive(sink)
+		runtime.KeepAlive(names)
+		slices.Sort(spent)
+		return bytes, float64(spent[len(spent)/2].Nanoseconds())
+	}
+	for _, waiters := range []float64{0, 0.1, 1} {
+		b.Run(fmt.Sprintf("waiting=%v", waiters), func(b *testing.B) {
+			for b.Loop() {
+				bytes, ns := run(false, 0)
+				more, longer := run(true, waiters)
+				perPod := (more - bytes) / float64(s.nodes*s.pods)
+				b.ReportMetric(bytes/float64(s.nodes*s.pods), "B-before/pod")
+				b.ReportMetric(perPod, "B/pod")
+				b.ReportMetric(perPod*110*1000/(1<<20), "MiB/1000nodes")
+				b.ReportMetric(ns, "ns-before/node")
+				b.ReportMetric(longer-ns, "ns/node")
+			}
+		})
+	}
+}
+
 func BenchmarkSnapshot(b *testing.B) {
 	sink, _, _ := filled(b, clusters[0], 1)
 	b.ReportAllocs()

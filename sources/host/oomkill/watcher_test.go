@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -265,6 +266,23 @@ func processTime(b *testing.B) time.Duration {
 	return time.Duration(t.Nano())
 }
 
+// held returns the memory of a Watcher that knows all pods.
+func (n *node) held() int64 {
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	old := n.watcher
+	n.watcher = oomkill.New(oomkill.Options{Dir: n.dir, Proc: n.dir, Unified: n.unified})
+	n.pass(time.Second)
+	grown := heap() - before
+	n.t.Cleanup(func() { _ = old.Close() })
+	return grown
+}
+
 // BenchmarkLook measures Looks at 110 pods with two containers each, as 250 ms pass between them, and with
 // a thousand kills a minute.
 func BenchmarkLook(b *testing.B) {
@@ -281,6 +299,9 @@ func BenchmarkLook(b *testing.B) {
 			n.pass(time.Second)
 			owed := 0
 			var looks time.Duration
+			if kills == 0 { // else the test allocates
+				b.ReportAllocs()
+			}
 			for i := range b.N {
 				for owed += kills; owed >= 240; owed -= 240 { // four looks a second
 					c := containers[i%len(containers)]
@@ -293,6 +314,7 @@ func BenchmarkLook(b *testing.B) {
 				}
 				looks += processTime(b) - began
 			}
+			b.ReportMetric(float64(n.held())/(1<<10), "KiB")
 			b.ReportMetric(float64(looks.Nanoseconds())/float64(b.N), "ns/look")
 			b.ReportMetric(100*looks.Seconds()/(float64(b.N)*oomkill.Interval.Seconds()), "%core")
 		})
