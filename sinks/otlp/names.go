@@ -30,6 +30,7 @@ type definition struct {
 	attributes       []*commonpb.KeyValue
 
 	encoded         []byte // fields of a metric: name, help and unit
+	trailer         []byte // fields of a metric's data after its points
 	pointAttributes []byte // fields of each point
 }
 

@@ -10,6 +10,9 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/containerconv"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/k8sconv"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weir-metrics/weir/metric"
 )
@@ -124,6 +127,16 @@ func TestNamesDiffer(t *testing.T) {
 	}
 }
 
+// attributesOf returns the attributes of a sample's resource.
+func attributesOf(t *testing.T, r *request, s *metric.Sample, l *labels) []*commonpb.KeyValue {
+	t.Helper()
+	var resource resourcepb.Resource
+	if err := proto.Unmarshal(r.appendResource(nil, &s.Entity, l), &resource); err != nil {
+		t.Fatal(err)
+	}
+	return resource.Attributes
+}
+
 // The names of attributes are those of OpenTelemetry's own code.
 func TestAttributesAreOfTheConventions(t *testing.T) {
 	official := map[string]bool{}
@@ -140,8 +153,9 @@ func TestAttributesAreOfTheConventions(t *testing.T) {
 	}
 	r := newRequest(nil)
 	for i := range batch(1).Samples {
-		l, _ := r.Describe(labels{}, &batch(1).Samples[i])
-		for _, a := range l.resource.Attributes {
+		sample := &batch(1).Samples[i]
+		l, _ := r.Describe(labels{}, sample)
+		for _, a := range attributesOf(t, r, sample, &l) {
 			used = append(used, a.Key)
 		}
 	}

@@ -76,6 +76,7 @@ func text(of []*commonpb.KeyValue) string {
 	for _, a := range of {
 		all = append(all, a.Key+"="+a.GetValue().GetStringValue())
 	}
+	slices.Sort(all) // attributes have no order
 	return strings.Join(all, ",")
 }
 
@@ -205,7 +206,7 @@ func TestAnotherPodOfTheName(t *testing.T) {
 	l, _ := r.Describe(labels{}, sample)
 	sample.Instance.UID, sample.Instance.ID = "u2", ""
 	l, renamed := r.Describe(l, sample)
-	if got := text(l.resource.Attributes); !renamed || got != "k8s.container.name=app,k8s.namespace.name=shop,k8s.node.name=n1,k8s.pod.name=web,k8s.pod.uid=u2" {
+	if got := text(attributesOf(t, r, sample, &l)); !renamed || got != "k8s.container.name=app,k8s.namespace.name=shop,k8s.node.name=n1,k8s.pod.name=web,k8s.pod.uid=u2" {
 		t.Errorf("renamed %v: %s", renamed, got)
 	}
 }

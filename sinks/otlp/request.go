@@ -8,7 +8,6 @@ import (
 	"github.com/klauspost/compress/gzip"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
-	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -26,6 +25,8 @@ const (
 	fieldPoints, fieldTemporality, fieldMonotonic = 1, 2, 3
 	fieldStart, fieldTime, fieldDouble            = 2, 3, 4
 	fieldAttributes, fieldFlags                   = 7, 8
+	fieldResourceAttributes                       = 1
+	fieldKey, fieldAnyValue, fieldString          = 1, 2, 1
 )
 
 // scope names weir as the origin of what is sent.
@@ -34,30 +35,34 @@ var scope = &commonpb.InstrumentationScope{Name: "github.com/weir-metrics/weir"}
 // request is a request that is being filled. It is written as bytes, entity by entity, because a
 // message of objects costs seven allocations a point: `go test -bench Send ./sinks`.
 type request struct {
-	own   map[string]string // attributes of each resource
-	scope []byte            // encoded field
+	own   []*commonpb.KeyValue // attributes of each resource
+	scope []byte               // encoded field
 	names [metric.NumKinds]map[string]*[metric.NumMetrics]definition
 
 	message []byte
-	labels  *resourcepb.Resource // of points
-	encoded []byte               // labels
-	points  []point              // of one entity, which are not in message yet
-	// Parts of the message that are being encoded.
-	point, data, metric, metrics []byte
-	packer                       packer
+	// entity is whose points are being added, and what they have in common; nil if there is none.
+	entity        *metric.Entity
+	uid           metric.PodUID
+	id            metric.ContainerID
+	definitions   *[metric.NumMetrics]definition
+	resource      []byte   // encoded
+	resourceNames []string // names of the attributes of resource
+	part          []byte   // encoded field of each point; empty for a whole entity
+	points        []point  // which are not in message yet
+	metrics       []byte   // encoded, of entity
+	packer        packer
 }
 
 // point is one data point.
 type point struct {
 	*definition
-	part        []byte // encoded field
 	value       float64
 	time, start uint64 // in nanoseconds since the Unix epoch; start is 0 if unknown
 	ended       bool
 }
 
 func newRequest(own map[string]string) *request {
-	r := &request{own: own}
+	r := &request{own: attributes(own)}
 	r.scope = protowire.AppendBytes(protowire.AppendTag(nil, fieldScope, protowire.BytesType), encode(scope))
 	for k := range r.names {
 		r.names[k] = map[string]*[metric.NumMetrics]definition{}
@@ -76,12 +81,11 @@ func encode(m proto.Message) []byte {
 
 // Add adds one data point. The points of an entity come one after another.
 func (r *request) Add(p push.Point[labels]) {
-	if l := p.Labels; l.resource != r.labels {
-		r.addEntity()
-		r.labels, r.encoded = l.resource, l.encoded
+	if l := p.Labels; p.Entity != r.entity || l.uid != r.uid || l.id != r.id {
+		r.begin(p.Entity, l)
 	}
-	d := r.define(p.Kind, p.Part, p.Metric)
-	added := point{definition: d, part: p.Labels.part, value: p.Value, time: uint64(p.Time) * 1e6, ended: p.Ended}
+	d := &r.definitions[p.Metric]
+	added := point{definition: d, value: p.Value, time: uint64(p.Time) * 1e6, ended: p.Ended}
 	if start := uint64(p.Labels.start); d.form == counter && start < added.time {
 		added.start = start
 	}
@@ -101,38 +105,51 @@ func (r *request) addEntity() {
 		}
 	}
 	r.points = r.points[:0]
-	entity := appendMessage(r.metric[:0], fieldResource, r.encoded)
-	entity = appendMessage(entity, fieldScopeMetrics, r.metrics)
-	entity = protowire.AppendString(protowire.AppendTag(entity, fieldSchema, protowire.BytesType), schemaURL)
-	r.metric, r.message = entity, appendMessage(r.message, fieldResourceMetrics, entity)
+	to := appendSize(r.message, fieldResourceMetrics, fieldSize(len(r.resource))+fieldSize(len(r.metrics))+fieldSize(len(schemaURL)))
+	to = appendMessage(to, fieldResource, r.resource)
+	to = appendMessage(to, fieldScopeMetrics, r.metrics)
+	r.message = protowire.AppendString(protowire.AppendTag(to, fieldSchema, protowire.BytesType), schemaURL)
 }
 
 // addMetric adds a metric with those of the points that have its name, and marks these as added.
 func (r *request) addMetric(d *definition, points []point) {
-	r.data = r.data[:0]
+	size := len(d.trailer)
 	for i := range points {
 		if p := &points[i]; p.definition != nil && p.name == d.name {
-			r.point = p.append(r.point[:0])
-			r.data = appendMessage(r.data, fieldPoints, r.point)
-			p.definition = nil
+			size += fieldSize(p.size() + len(r.part))
 		}
 	}
 	form := protowire.Number(fieldGauge)
 	if d.form != gauge {
 		form = fieldSum
-		r.data = protowire.AppendTag(r.data, fieldTemporality, protowire.VarintType)
-		r.data = protowire.AppendVarint(r.data, uint64(metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE))
-		if d.form == counter {
-			r.data = protowire.AppendVarint(protowire.AppendTag(r.data, fieldMonotonic, protowire.VarintType), 1)
+	}
+	to := appendSize(r.metrics, fieldMetrics, len(d.encoded)+fieldSize(size))
+	to = append(to, d.encoded...)
+	to = appendSize(to, form, size)
+	for i := range points {
+		if p := &points[i]; p.definition != nil && p.name == d.name {
+			to = append(p.append(to, len(r.part)), r.part...)
+			p.definition = nil
 		}
 	}
-	r.metric = append(r.metric[:0], d.encoded...)
-	r.metric = appendMessage(r.metric, form, r.data)
-	r.metrics = appendMessage(r.metrics, fieldMetrics, r.metric)
+	r.metrics = append(to, d.trailer...)
 }
 
-// append appends a point to to.
-func (p *point) append(to []byte) []byte {
+// size returns the size of a point without the field of its part.
+func (p *point) size() int {
+	size := 9 + 9 + len(p.pointAttributes)
+	if p.start != 0 {
+		size += 9
+	}
+	if p.ended {
+		size += 2 - 9
+	}
+	return size
+}
+
+// append appends a point to to, without the field of its part, whose size is part.
+func (p *point) append(to []byte, part int) []byte {
+	to = appendSize(to, fieldPoints, p.size()+part)
 	if p.start != 0 {
 		to = protowire.AppendFixed64(protowire.AppendTag(to, fieldStart, protowire.Fixed64Type), p.start)
 	}
@@ -143,7 +160,15 @@ func (p *point) append(to []byte) []byte {
 	} else {
 		to = protowire.AppendFixed64(protowire.AppendTag(to, fieldDouble, protowire.Fixed64Type), math.Float64bits(p.value))
 	}
-	return append(append(to, p.pointAttributes...), p.part...)
+	return append(to, p.pointAttributes...)
+}
+
+// fieldSize returns the size of a field with a message of a size. The numbers of all fields here take one byte.
+func fieldSize(message int) int { return 1 + protowire.SizeBytes(message) }
+
+// appendSize appends the beginning of a field with a message of a size.
+func appendSize(to []byte, field protowire.Number, message int) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.BytesType), uint64(message))
 }
 
 // appendMessage appends an encoded message as a field.
@@ -151,7 +176,8 @@ func appendMessage(to []byte, field protowire.Number, message []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(to, field, protowire.BytesType), message)
 }
 
-func (r *request) define(k metric.Kind, part string, id metric.ID) *definition {
+// define returns the definitions of all metrics for a kind of entity, or for a kind of its parts.
+func (r *request) define(k metric.Kind, part string) *[metric.NumMetrics]definition {
 	all := r.names[k][part]
 	if all == nil {
 		all = new([metric.NumMetrics]definition)
@@ -161,7 +187,7 @@ func (r *request) define(k metric.Kind, part string, id metric.ID) *definition {
 		}
 		r.names[k][part] = all
 	}
-	return &all[id]
+	return all
 }
 
 // encode sets the encoded fields.
@@ -172,6 +198,13 @@ func (d *definition) encode() {
 	}{{fieldName, d.name}, {fieldHelp, d.help}, {fieldUnit, d.unit}} {
 		d.encoded = protowire.AppendString(protowire.AppendTag(d.encoded, field.number, protowire.BytesType), field.text)
 	}
+	if d.form != gauge {
+		d.trailer = protowire.AppendTag(d.trailer, fieldTemporality, protowire.VarintType)
+		d.trailer = protowire.AppendVarint(d.trailer, uint64(metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE))
+	}
+	if d.form == counter {
+		d.trailer = protowire.AppendVarint(protowire.AppendTag(d.trailer, fieldMonotonic, protowire.VarintType), 1)
+	}
 	for _, a := range d.attributes {
 		d.pointAttributes = appendMessage(d.pointAttributes, fieldAttributes, encode(a))
 	}
@@ -181,7 +214,7 @@ func (d *definition) encode() {
 func (r *request) Encode() []byte {
 	r.addEntity()
 	packed := r.packer.pack(r.message)
-	r.message, r.labels, r.encoded = r.message[:0], nil, nil
+	r.message, r.entity = r.message[:0], nil
 	return packed
 }
 
@@ -195,7 +228,7 @@ type packer struct {
 // because it waits.
 func (p *packer) pack(message []byte) []byte {
 	if p.zip == nil {
-		p.zip = gzip.NewWriter(nil)
+		p.zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level exists
 	}
 	p.out.Reset()
 	p.zip.Reset(&p.out)

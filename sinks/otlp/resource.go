@@ -7,20 +7,18 @@ import (
 	"strings"
 
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
-	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
 )
 
-// labels are what is sent of an entity beside its values.
+// labels are what is kept of an entity: which instance it is.
 type labels struct {
-	resource *resourcepb.Resource
-	encoded  []byte // resource
-	part     []byte // encoded field of each point; nil for a whole entity
-	uid      metric.PodUID
-	id       metric.ContainerID
-	start    int64 // of the counters, in nanoseconds since the Unix epoch; 0 if unknown
+	known bool
+	uid   metric.PodUID
+	id    metric.ContainerID
+	start int64 // of the counters, in nanoseconds since the Unix epoch; 0 if unknown
 }
 
 // attribute returns an attribute of type string. A node may report a name that is not UTF-8, which
@@ -44,51 +42,72 @@ var partAttributes = map[string]string{
 	"device": "system.device", "interface": "network.interface.name", "volume": "k8s.volume.name", "accelerator": "hw.id",
 }
 
-// Describe returns the attributes of an entity, and those of its instance. A source that does not know
-// the instance changes nothing.
+// Describe returns the IDs of an entity's instance. A source that does not know the instance changes nothing.
 func (r *request) Describe(l labels, s *metric.Sample) (_ labels, renamed bool) {
 	i := &s.Instance
 	l.start = 0
 	if i.Origin >= metric.StartReported {
 		l.start = i.Start
 	}
-	if l.resource != nil && (i.UID == "" || i.UID == l.uid) && (i.ID == "" || i.ID == l.id) {
+	if l.known && (i.UID == "" || i.UID == l.uid) && (i.ID == "" || i.ID == l.id) {
 		return l, false
 	}
-	renamed = l.resource != nil
+	l.known, renamed = true, l.known
 	if i.UID != "" && i.UID != l.uid {
 		l.uid, l.id = i.UID, "" // another pod has other containers
 	}
 	if i.ID != "" {
 		l.id = i.ID
 	}
-	l.resource = r.resource(&s.Entity, &l)
-	l.encoded = encode(l.resource)
-	own, part := series.LabelsOf(&s.Entity)
-	if part != "" {
-		name := partAttributes[part]
-		name = cmp.Or(name, "weir.part")
-		l.part = appendMessage(nil, fieldAttributes, encode(attribute(name, own.Get(part))))
-	}
 	return l, renamed
 }
 
-// resource returns the attributes of an entity, with the IDs in l.
-func (r *request) resource(e *metric.Entity, l *labels) *resourcepb.Resource {
-	all := map[string]string{"k8s.node.name": string(e.Node), "k8s.namespace.name": string(e.Namespace), "k8s.pod.name": string(e.Pod)}
-	if e.Pod != "" {
-		all["k8s.pod.uid"] = string(l.uid)
+// begin begins the points of an entity: it encodes its attributes.
+func (r *request) begin(e *metric.Entity, l *labels) {
+	r.addEntity()
+	own, part := series.LabelsOf(e)
+	r.entity, r.uid, r.id, r.definitions = e, l.uid, l.id, r.define(e.Kind, part)
+	r.resource = r.appendResource(r.resource[:0], e, l)
+	r.part = r.part[:0]
+	if part != "" {
+		r.part = appendAttribute(r.part, fieldAttributes, cmp.Or(partAttributes[part], "weir.part"), own.Get(part))
 	}
-	switch e.Kind {
-	case metric.Container:
-		all["k8s.container.name"], all["container.id"] = e.Name, string(l.id)
-	case metric.System:
-		all["k8s.node.system_container.name"] = e.Name
-	}
-	for name, value := range r.own {
-		if _, known := all[name]; !known {
-			all[name] = value
+}
+
+// appendResource appends the attributes of an entity, and those of the sink that it does not have.
+func (r *request) appendResource(to []byte, e *metric.Entity, l *labels) []byte {
+	r.resourceNames = r.resourceNames[:0]
+	add := func(name, value string) {
+		if value != "" && !slices.Contains(r.resourceNames, name) {
+			to = appendAttribute(to, fieldResourceAttributes, name, value)
+			r.resourceNames = append(r.resourceNames, name)
 		}
 	}
-	return &resourcepb.Resource{Attributes: attributes(all)}
+	if e.Kind == metric.Container {
+		add("container.id", string(l.id))
+		add("k8s.container.name", e.Name)
+	}
+	add("k8s.namespace.name", string(e.Namespace))
+	add("k8s.node.name", string(e.Node))
+	if e.Kind == metric.System {
+		add("k8s.node.system_container.name", e.Name)
+	}
+	if e.Pod != "" {
+		add("k8s.pod.name", string(e.Pod))
+		add("k8s.pod.uid", string(l.uid))
+	}
+	for _, a := range r.own {
+		add(a.Key, a.Value.GetStringValue())
+	}
+	return to
+}
+
+// appendAttribute appends a field with an attribute of type string, whose texts it makes valid UTF-8.
+func appendAttribute(to []byte, field protowire.Number, name, value string) []byte {
+	name, value = strings.ToValidUTF8(name, "\uFFFD"), strings.ToValidUTF8(value, "\uFFFD")
+	anyValue := fieldSize(len(value))
+	to = appendSize(to, field, fieldSize(len(name))+fieldSize(anyValue))
+	to = protowire.AppendString(protowire.AppendTag(to, fieldKey, protowire.BytesType), name)
+	to = appendSize(to, fieldAnyValue, anyValue)
+	return protowire.AppendString(protowire.AppendTag(to, fieldString, protowire.BytesType), value)
 }

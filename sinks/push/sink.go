@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -25,9 +26,9 @@ type Format[L any] interface {
 
 // Point is one value to send, or the end of a series.
 type Point[L any] struct {
-	Kind metric.Kind
-	// Part is the kind of part; empty for a whole entity.
-	Part   string
+	// Entity is the same pointer for all points of an entity, which come one after another.
+	Entity *metric.Entity
+	// Labels is what Describe returned of the entity.
 	Labels *L
 	Metric metric.ID
 	// Value is in the metric's base unit.
@@ -47,7 +48,7 @@ type Sink[L any] struct {
 	mu struct {
 		sync.Mutex
 		sources    map[metric.SourceKey]*sourceState[L]
-		entities   map[metric.Entity]*entityState[L]
+		entities   entityTable[L]
 		selected   [metric.NumKinds]map[string]*[metric.NumMetrics]bool
 		points     int       // in the request
 		since      time.Time // of the request's first point
@@ -70,7 +71,8 @@ func New[L any](o Options, name string, format Format[L]) (*Sink[L], error) {
 		defer s.mu.Unlock()
 		return s.mu.points
 	})
-	s.mu.sources, s.mu.entities = map[metric.SourceKey]*sourceState[L]{}, map[metric.Entity]*entityState[L]{}
+	s.mu.sources = map[metric.SourceKey]*sourceState[L]{}
+	s.mu.entities = entityTable[L]{seed: maphash.MakeSeed(), byHash: map[uint64]*entityState[L]{}}
 	return s, nil
 }
 
@@ -97,14 +99,16 @@ func (s *Sink[L]) Write(_ context.Context, b *metric.Batch) error {
 	defer s.mu.Unlock()
 	if !leads {
 		clear(s.mu.sources)
-		clear(s.mu.entities)
+		s.mu.entities.clear()
 		return nil
 	}
 	source := s.source(b.Key())
-	source.round++
+	source.begin()
 	at := b.Ended.UnixMilli()
 	for i := range b.Samples {
-		if sample := &b.Samples[i]; !sample.Rejected() {
+		if sample := &b.Samples[i]; sample.Rejected() {
+			source.add(nil)
+		} else {
 			s.add(source, sample, at)
 		}
 	}
@@ -118,7 +122,7 @@ func (s *Sink[L]) Forget(source string, node metric.NodeName) {
 	defer s.mu.Unlock()
 	key := metric.SourceKey{Source: source, Node: node}
 	if source := s.mu.sources[key]; source != nil {
-		source.round++
+		source.begin()
 		s.drop(source)
 		delete(s.mu.sources, key)
 	}
@@ -128,13 +132,13 @@ func (s *Sink[L]) Forget(source string, node metric.NodeName) {
 func (s *Sink[L]) Remembered() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.mu.entities)
+	return s.mu.entities.n
 }
 
 func (s *Sink[L]) source(key metric.SourceKey) *sourceState[L] {
 	source := s.mu.sources[key]
 	if source == nil {
-		source = &sourceState[L]{lastSeen: map[*entityState[L]]uint32{}}
+		source = &sourceState[L]{}
 		s.mu.sources[key] = source
 	}
 	return source
@@ -143,11 +147,11 @@ func (s *Sink[L]) source(key metric.SourceKey) *sourceState[L] {
 // add queues the new values of a sample, and ends the series that have no value any more. at
 // is the time of values without one, in milliseconds since the Unix epoch.
 func (s *Sink[L]) add(source *sourceState[L], sample *metric.Sample, at int64) {
-	e := s.state(&sample.Entity)
-	if _, known := source.lastSeen[e]; !known {
-		e.sources++
+	e := source.next(&sample.Entity)
+	if e == nil {
+		e = s.state(&sample.Entity)
 	}
-	source.lastSeen[e] = source.round
+	source.add(e)
 	if e.selected == nil {
 		return
 	}
@@ -156,7 +160,8 @@ func (s *Sink[L]) add(source *sourceState[L], sample *metric.Sample, at int64) {
 		s.end(e, func(metric.ID) bool { return false })
 	}
 	e.labels = labels
-	before := e.lastSent // a copy, because all metrics of a group share one time
+	before := e.lastSent()
+	last := before // all metrics of a group share one time
 	for id, value := range sample.Values.All() {
 		d := &metric.Catalogue[id]
 		if !sample.Servable(d.Group) || !e.selected[id] {
@@ -169,11 +174,14 @@ func (s *Sink[L]) add(source *sourceState[L], sample *metric.Sample, at int64) {
 		if t <= *before.at(id) {
 			continue
 		}
-		*e.lastSent.at(id) = t
-		e.live[id] = true
+		*last.at(id) = t
+		e.live.Add(id)
 		s.addPoint(e, id, series.Value(value, d.Unit), t, false)
 	}
-	if e.sources == 1 {
+	if last != before {
+		e.setLastSent(&last)
+	}
+	if len(e.reports) == 1 {
 		s.end(e, func(id metric.ID) bool {
 			return sample.Values.Has(id) && sample.Servable(metric.Catalogue[id].Group)
 		})
@@ -182,14 +190,10 @@ func (s *Sink[L]) add(source *sourceState[L], sample *metric.Sample, at int64) {
 
 // drop removes the entities that are not in the last round of the source.
 func (s *Sink[L]) drop(source *sourceState[L]) {
-	for e, round := range source.lastSeen {
-		if round == source.round {
-			continue
-		}
-		delete(source.lastSeen, e)
-		if e.sources--; e.sources == 0 {
+	for _, e := range source.end() {
+		if e != nil && e.isGone(source) {
 			s.end(e, func(metric.ID) bool { return false })
-			delete(s.mu.entities, e.entity)
+			s.mu.entities.remove(e)
 		}
 	}
 }
@@ -197,12 +201,15 @@ func (s *Sink[L]) drop(source *sourceState[L]) {
 // end ends the live series of an entity, except those to keep. The end is 1 ms after the last
 // value.
 func (s *Sink[L]) end(e *entityState[L], keep func(metric.ID) bool) {
-	for id := range metric.NumMetrics {
-		if e.live[id] && !keep(id) {
-			e.live[id] = false
-			s.addPoint(e, id, 0, *e.lastSent.at(id)+1, true)
+	var ended metric.IDSet
+	last := e.lastSent()
+	for _, id := range e.live.All() {
+		if !keep(id) {
+			ended.Add(id)
+			s.addPoint(e, id, 0, *last.at(id)+1, true)
 		}
 	}
+	e.live.Remove(&ended)
 }
 
 // addPoint adds one point to the request, which goes to the queue when it is full.
@@ -210,7 +217,7 @@ func (s *Sink[L]) addPoint(e *entityState[L], id metric.ID, value float64, t int
 	if s.mu.points == 0 {
 		s.mu.since = time.Now()
 	}
-	s.format.Add(Point[L]{Kind: e.entity.Kind, Part: e.part, Labels: &e.labels, Metric: id, Value: value, Time: t, Ended: ended})
+	s.format.Add(Point[L]{Entity: &e.entity, Labels: &e.labels, Metric: id, Value: value, Time: t, Ended: ended})
 	if s.mu.points++; s.mu.points >= s.o.MaxSamples {
 		s.enqueue()
 	}

@@ -22,7 +22,7 @@ func (s *Sink[L]) addTotals(now time.Time) {
 		s.mu.nextTotals = now.Add(s.o.Interval) // some were left out
 	}
 	source := s.source(metric.SourceKey{Source: "sums"})
-	source.round++
+	source.begin()
 	for _, k := range [...]metric.Kind{metric.Cluster, metric.Namespaced} {
 		view.Each(k, func(sample *metric.Sample) bool {
 			s.add(source, sample, now.UnixMilli())

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"math"
 
-	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/s2"
 	writev2 "github.com/prometheus/client_golang/exp/api/remote/genproto/v2"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/metric/series"
 	"github.com/weir-metrics/weir/sinks/push"
 )
 
@@ -28,18 +27,26 @@ const (
 // because a message of objects costs five allocations a sample: `go test -bench Send ./sinks`.
 type request struct {
 	external map[string]string // labels for each series
-	names    [metric.NumKinds]map[string]*names
+	layouts  [metric.NumKinds]map[string]*layout
 
 	number  uint32            // of the request: references to symbols of another one mean nothing
 	refs    map[string]uint32 // the references of the symbols
 	symbols []byte            // encoded fields
 	series  []byte            // encoded fields
-	one     []byte            // the series that is being encoded
 	packed  []byte            // the last request, compressed
+
+	entity    *metric.Entity // whose points are being added; nil if there is none
+	layout    *layout        // of entity
+	labelRefs []byte         // the encoded references of its labels; the one of the metric's name belongs at nameAt
+	nameAt    int
 }
 
-// names are the names of all metrics for a kind of entity, or for a kind of its parts.
-type names [metric.NumMetrics]struct{ name, help symbol }
+// names are the texts of a metric.
+type names struct {
+	name, help symbol
+	request    uint32 // for which metadata is valid
+	metadata   []byte // encoded field of a series
+}
 
 // symbol is a text with its reference in a request.
 type symbol struct {
@@ -49,22 +56,19 @@ type symbol struct {
 }
 
 func newRequest(external map[string]string) *request {
-	r := &request{external: external}
-	for k := range r.names {
-		r.names[k] = map[string]*names{}
+	r := &request{external: external, refs: map[string]uint32{}}
+	for k := range r.layouts {
+		r.layouts[k] = map[string]*layout{}
 	}
-	r.begin()
+	r.empty()
 	return r
 }
 
-// begin begins an empty request. The first symbol is always the empty one.
-func (r *request) begin() {
-	if r.refs == nil {
-		r.refs = map[string]uint32{}
-	}
+// empty begins an empty request. The first symbol is always the empty one.
+func (r *request) empty() {
 	clear(r.refs)
 	r.number++
-	r.symbols, r.series = r.symbols[:0], r.series[:0]
+	r.symbols, r.series, r.entity = r.symbols[:0], r.series[:0], nil
 	r.ref("")
 }
 
@@ -87,63 +91,62 @@ func (r *request) refOf(s *symbol) uint32 {
 	return s.ref
 }
 
+// Describe keeps nothing of an entity: its labels never change, and are made again for each request.
+func (*request) Describe(struct{}, *metric.Sample) (_ struct{}, renamed bool) {
+	return struct{}{}, false
+}
+
 // Add adds one sample.
-func (r *request) Add(p push.Point[labels]) {
-	n := &r.namesOf(p.Kind, p.Part)[p.Metric]
-	l := p.Labels
-	if l.request != r.number {
-		l.encode(r)
+func (r *request) Add(p push.Point[struct{}]) {
+	if p.Entity != r.entity {
+		r.begin(p.Entity)
 	}
-	kind := writev2.Metadata_METRIC_TYPE_GAUGE
-	if metric.Catalogue[p.Metric].Type == metric.Cumulative {
-		kind = writev2.Metadata_METRIC_TYPE_COUNTER
+	n := &r.layout.metrics[p.Metric]
+	name := uint64(r.refOf(&n.name))
+	if n.request != r.number {
+		n.request, n.metadata = r.number, r.appendMetadata(n.metadata[:0], p.Metric, r.refOf(&n.help))
 	}
 	value := p.Value
 	if p.Ended {
 		value = stale
 	}
-	name, help := uint64(r.refOf(&n.name)), uint64(r.refOf(&n.help))
+	refs := len(r.labelRefs) + protowire.SizeVarint(name)
+	sample := 1 + 8 + 1 + protowire.SizeVarint(uint64(p.Time))
 
-	one := protowire.AppendTag(r.one[:0], fieldLabelRefs, protowire.BytesType)
-	one = protowire.AppendVarint(one, uint64(len(l.refs)+protowire.SizeVarint(name)))
-	one = append(one, l.refs[:l.nameAt]...)
-	one = protowire.AppendVarint(one, name)
-	one = append(one, l.refs[l.nameAt:]...)
+	to := protowire.AppendTag(r.series, fieldSeries, protowire.BytesType)
+	to = protowire.AppendVarint(to, uint64(1+protowire.SizeBytes(refs)+1+protowire.SizeBytes(sample)+len(n.metadata)))
+	to = protowire.AppendTag(to, fieldLabelRefs, protowire.BytesType)
+	to = protowire.AppendVarint(to, uint64(refs))
+	to = append(to, r.labelRefs[:r.nameAt]...)
+	to = protowire.AppendVarint(to, name)
+	to = append(to, r.labelRefs[r.nameAt:]...)
+	to = protowire.AppendTag(to, fieldSamples, protowire.BytesType)
+	to = protowire.AppendVarint(to, uint64(sample))
+	to = protowire.AppendTag(to, fieldValue, protowire.Fixed64Type)
+	to = protowire.AppendFixed64(to, math.Float64bits(value))
+	to = protowire.AppendTag(to, fieldTime, protowire.VarintType)
+	to = protowire.AppendVarint(to, uint64(p.Time))
+	r.series = append(to, n.metadata...)
+}
 
-	one = protowire.AppendTag(one, fieldSamples, protowire.BytesType)
-	one = protowire.AppendVarint(one, uint64(1+8+1+protowire.SizeVarint(uint64(p.Time))))
-	one = protowire.AppendTag(one, fieldValue, protowire.Fixed64Type)
-	one = protowire.AppendFixed64(one, math.Float64bits(value))
-	one = protowire.AppendTag(one, fieldTime, protowire.VarintType)
-	one = protowire.AppendVarint(one, uint64(p.Time))
-
-	one = protowire.AppendTag(one, fieldMetadata, protowire.BytesType)
-	one = protowire.AppendVarint(one, uint64(1+protowire.SizeVarint(uint64(kind))+1+protowire.SizeVarint(help)))
-	one = protowire.AppendTag(one, fieldMetadataType, protowire.VarintType)
-	one = protowire.AppendVarint(one, uint64(kind))
-	one = protowire.AppendTag(one, fieldMetadataHelp, protowire.VarintType)
-	one = protowire.AppendVarint(one, help)
-
-	r.one, r.series = one, appendField(r.series, fieldSeries, one)
+// appendMetadata appends the field of a series that describes a metric.
+func (r *request) appendMetadata(to []byte, id metric.ID, help uint32) []byte {
+	kind := writev2.Metadata_METRIC_TYPE_GAUGE
+	if metric.Catalogue[id].Type == metric.Cumulative {
+		kind = writev2.Metadata_METRIC_TYPE_COUNTER
+	}
+	to = protowire.AppendTag(to, fieldMetadata, protowire.BytesType)
+	to = protowire.AppendVarint(to, uint64(1+protowire.SizeVarint(uint64(kind))+1+protowire.SizeVarint(uint64(help))))
+	to = protowire.AppendTag(to, fieldMetadataType, protowire.VarintType)
+	to = protowire.AppendVarint(to, uint64(kind))
+	to = protowire.AppendTag(to, fieldMetadataHelp, protowire.VarintType)
+	return protowire.AppendVarint(to, uint64(help))
 }
 
 // Encode returns the compressed request, and empties it.
 func (r *request) Encode() []byte {
 	r.symbols = append(r.symbols, r.series...) // one buffer: the symbols come first
-	r.packed = snappy.Encode(r.packed[:cap(r.packed)], r.symbols)
-	r.begin()
+	r.packed = s2.EncodeSnappy(r.packed[:cap(r.packed)], r.symbols)
+	r.empty()
 	return bytes.Clone(r.packed) // it waits, so it takes no more memory than it needs
-}
-
-func (r *request) namesOf(k metric.Kind, part string) *names {
-	n := r.names[k][part]
-	if n == nil {
-		n = new(names)
-		for id := range n {
-			d := &metric.Catalogue[id]
-			n[id].name.text, n[id].help.text = series.Name(k, part, d), series.Help(k, part, d)
-		}
-		r.names[k][part] = n
-	}
-	return n
 }

@@ -15,7 +15,7 @@ import (
 // Sink sends batches to a receiver. Write and Forget may be called by several goroutines and
 // never wait for the receiver; Run sends.
 type Sink struct {
-	*push.Sink[labels]
+	*push.Sink[struct{}]
 	o Options
 	// modern means that the receiver accepts version 2.0, old that it accepts only 1.0. Only Run
 	// uses these.
