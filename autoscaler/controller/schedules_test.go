@@ -428,6 +428,35 @@ func TestZeroIsOne(t *testing.T) {
 	})
 }
 
+// TestAverageOverZero checks that the status of a target at zero has no average: there is nothing to divide
+// by. It has one again with the first replica.
+func TestAverageOverZero(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.fixture.outside = []int64{0}
+		s.fixture.set("web", 1, 0)
+		spec := halfACore("web")
+		spec.MinReplicas = new(int32(0))
+		spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{
+			Metric: autoscalingv2.MetricIdentifier{Name: "queue"},
+			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: resource.NewQuantity(1, resource.DecimalSI)},
+		}}}
+		s.scaler("web", func(a *v1alpha1.Autoscaler) { a.Spec.HorizontalPodAutoscalerSpec = spec })
+		r := s.lead()
+		s.pass(6 * time.Minute)
+		s.written("without load", "web 1 to 0")
+		status := s.status("web")
+		if got := status.CurrentMetrics[0].External.Current.AverageValue; got != nil || status.Targets != "queue: <unknown>/1 (avg)" {
+			t.Errorf("at zero: got the average %v and the targets %q, want none", got, status.Targets)
+		}
+		s.fixture.now(func() { s.fixture.outside = []int64{1000} })
+		s.pass(time.Minute)
+		if got := s.status("web").Targets; got != "queue: 1/1 (avg)" {
+			t.Errorf("with a replica: got the targets %q, want the average", got)
+		}
+		r.stop()
+	})
+}
+
 // TestPanicIsSurvived checks that a panic fails one round but does not end the process.
 func TestPanicIsSurvived(t *testing.T) {
 	staged(t, func(s *stage) {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,6 +50,7 @@ func (u *statusUpdate) nextStatus() (next *v1alpha1.AutoscalerStatus, fresh bool
 	if next.CurrentMetrics == nil {
 		next.CurrentMetrics = []autoscalingv2.MetricStatus{}
 	}
+	dropAveragesOverZero(next.CurrentMetrics)
 	now := metav1.NewTime(d.At)
 	switch {
 	case o.mode == decisionreport.DryRun:
@@ -206,7 +208,7 @@ func targetsText(spec *autoscalingv2.HorizontalPodAutoscalerSpec, current []auto
 	for i := range spec.Metrics {
 		var now autoscalingv2.MetricValueStatus
 		if i < len(current) {
-			now = currentOf(&current[i])
+			now = *currentOf(&current[i])
 		}
 		name, want := targetOf(&spec.Metrics[i])
 		list = append(list, name+": "+currentOverTarget(&want, &now))
@@ -231,27 +233,41 @@ func targetOf(m *autoscalingv2.MetricSpec) (string, autoscalingv2.MetricTarget) 
 	return "?", autoscalingv2.MetricTarget{}
 }
 
-func currentOf(m *autoscalingv2.MetricStatus) autoscalingv2.MetricValueStatus {
+func currentOf(m *autoscalingv2.MetricStatus) *autoscalingv2.MetricValueStatus {
 	switch {
 	case m.Resource != nil:
-		return m.Resource.Current
+		return &m.Resource.Current
 	case m.ContainerResource != nil:
-		return m.ContainerResource.Current
+		return &m.ContainerResource.Current
 	case m.Pods != nil:
-		return m.Pods.Current
+		return &m.Pods.Current
 	case m.Object != nil:
-		return m.Object.Current
+		return &m.Object.Current
 	case m.External != nil:
-		return m.External.Current
+		return &m.External.Current
 	}
-	return autoscalingv2.MetricValueStatus{}
+	return &autoscalingv2.MetricValueStatus{}
+}
+
+// dropAveragesOverZero removes the averages over zero replicas. Kubernetes divides by zero there, and its
+// status of an HPA has the result, the smallest integer.
+func dropAveragesOverZero(current []autoscalingv2.MetricStatus) {
+	for i := range current {
+		if now := currentOf(&current[i]); isOverZero(now.AverageValue) {
+			now.AverageValue = nil
+		}
+	}
+}
+
+func isOverZero(average *resource.Quantity) bool {
+	return average != nil && average.MilliValue() == math.MinInt64
 }
 
 // currentOverTarget returns the current and the target value, "63%/50%", in the unit of the target.
 func currentOverTarget(want *autoscalingv2.MetricTarget, now *autoscalingv2.MetricValueStatus) string {
 	const unknown = "<unknown>"
 	quantity := func(now, want *resource.Quantity, suffix string) string {
-		if now == nil {
+		if now == nil || isOverZero(now) {
 			return unknown + "/" + want.String() + suffix
 		}
 		return now.String() + "/" + want.String() + suffix
