@@ -25,7 +25,6 @@ const (
 	recordsPerRead = 1000
 	maxRecords     = 8000 // in one read after others with few
 	maxVictims     = 256
-	keepVictim     = 10 * time.Second
 )
 
 // Log reads the kernel's log. Its methods must not be called concurrently.
@@ -86,7 +85,7 @@ func (l *Log) Read(take func(record []byte)) (err error) {
 // Close closes the file.
 func (l *Log) Close() error { return l.file.Close() }
 
-// victim is a process of a pod that the kernel logged, until the kill that the counters show takes it.
+// victim is a process of a pod that the kernel logged, until a kill that the counters show takes it, or others displace it.
 type victim struct {
 	podcgroup.Ref
 	endlog.Process
@@ -99,7 +98,6 @@ func (w *Watcher) readLog(now time.Time) error {
 	if w.opts.Log == nil {
 		return nil
 	}
-	w.victims = slices.DeleteFunc(w.victims, func(v victim) bool { return now.Sub(v.at) > keepVictim })
 	return w.opts.Log.Read(func(record []byte) {
 		if r, ok := ParseRecord(record); ok {
 			w.addRecord(&r, now)

@@ -140,6 +140,54 @@ func TestVersion1WithLog(t *testing.T) {
 	}
 }
 
+// TestOldRecords checks that a kill is not named by a record from long before it, and that many records
+// displace the oldest.
+func TestOldRecords(t *testing.T) {
+	log, write := newLog(t)
+	n := newNode(t, true, log)
+	container := web + "/" + app
+	n.start(kubepods, burstable, web, container, api, api+"/"+app)
+	n.pass(time.Second)
+	write(chosen(container, container, "old", 1))
+	n.pass(4 * time.Second)
+	n.kill(container, container, 1)
+	if got, want := n.pass(2*time.Second), `child of 1111/a by the limit "container": 1 killed, 1 in all`; len(got) != 1 || got[0] != want {
+		t.Errorf("a record from 4s before: got %q, want %q", got, want)
+	}
+	n.kill(container, container, 1)
+	n.kill(api+"/"+app, api+"/"+app, 1)
+	write(chosen(api, api+"/"+app, "displaced", 1))
+	for i := range 256 {
+		if write(chosen(container, container, "java", 1+i)); i == 128 { // the pipe has no room for all
+			n.pass(0)
+		}
+	}
+	got := n.pass(2 * time.Second)
+	slices.Sort(got)
+	if want := []string{`child of 1111/a by the limit "container": 1 killed, 2 in all, java 1 0`, `child of 2222/a by the limit "container": 1 killed, 1 in all`}; !slices.Equal(got, want) {
+		t.Errorf("257 records: got %q, want %q", got, want)
+	}
+}
+
+// TestVersion1WithLogAndLateScan has the kernel kill in a container right after a scan: it goes on, so it
+// did not end.
+func TestVersion1WithLogAndLateScan(t *testing.T) {
+	log, write := newLog(t)
+	n := newNode(t, false, log)
+	container, sidecar := web+"/"+app, web+"/"+side
+	n.start(kubepods, burstable, web, container, sidecar)
+	n.pass(15 * time.Second)
+	n.kill(sidecar, "", 1)
+	n.pass(0)
+	n.now = n.now.Add(oomkill.Interval)
+	n.kill(container, "", 1)
+	write(chosen(container, container, "java", 4711))
+	want := []string{`child of 1111/b by the limit "": 1 killed, 1 in all`, `child of 1111/a by the limit "container": 1 killed, 1 in all, java 4711 0`}
+	if got := n.pass(5 * time.Second); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestLogFlood writes a million records, of which each hundredth is of a kill that no counter has. A kill
 // after them is named.
 func TestLogFlood(t *testing.T) {
@@ -167,18 +215,34 @@ func TestLogFlood(t *testing.T) {
 	}
 }
 
-// TestEndlessLog checks that a read of a log that has always more ends.
+// TestEndlessLog checks that reads of a log that has always more end: they may catch up what others left.
 func TestEndlessLog(t *testing.T) {
-	log, err := oomkill.OpenLog("/dev/zero")
+	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	log, err := oomkill.OpenLog(file.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	for range 10 {
+	read := func(want int) {
+		t.Helper()
 		records := 0
-		if err := log.Read(func(record []byte) { records++ }); err != nil || records != 1000 {
-			t.Errorf("read %d records, %v; want 1,000", records, err)
+		if err := log.Read(func([]byte) { records++ }); err != nil || records != want {
+			t.Errorf("read %d records, %v; want %d", records, err, want)
 		}
+	}
+	for range 20 {
+		read(0)
+	}
+	if err := file.Truncate(1 << 30); err != nil { // without an end, as far as these reads get
+		t.Fatal(err)
+	}
+	read(8000)
+	for range 10 {
+		read(1000)
 	}
 }
 
