@@ -214,6 +214,29 @@ func (w *Workload) refusals(change ResourceChange) (all []Refusal) {
 	return all
 }
 
+// Check returns the reasons why changes cannot be made to the template of w. It returns none if they can.
+// It fails if the template does not have one of the containers.
+func (w *Workload) Check(changes []ResourceChange) (all []Refusal, err error) {
+	after, err := w.Template.With(changes)
+	if err != nil {
+		return nil, err
+	}
+	for _, change := range changes {
+		if !change.Request.Set {
+			continue
+		}
+		all = append(all, w.refusals(change)...)
+		_, limits := after.of(change.Container)
+		if least, reason := w.least(change.Container, change.Resource, limits.Get(change.Resource), false); change.Request.Value < least {
+			all = append(all, Refusal{Invalid, reason})
+		}
+	}
+	if from, to := ClassOf(w.Template), ClassOf(after); from != to {
+		all = append(all, Refusal{QoSClass, w.qosChangeMessage(from, to)})
+	}
+	return all, nil
+}
+
 // Groups collects pods by workload. The zero Groups is empty.
 type Groups struct {
 	// Loose is how many pods have no workload: nothing creates them again.

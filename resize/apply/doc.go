@@ -1,4 +1,5 @@
-// Package apply resizes one pod in place, and verifies that no container was restarted.
+// Package apply resizes one pod in place, and verifies that no container was restarted. It also writes the
+// pod templates of workloads.
 //
 //	a := apply.New(apply.Options{Client: client})
 //	plan, err := a.Plan(ctx, request)     // checked here and by the API server's dry run
@@ -17,8 +18,12 @@
 // agent of weir runs on the node, Apply also checks the values of the containers' cgroups, and that
 // the pod has no second cgroup under another QoS class.
 //
-// Files: apply.go has Applier and Apply; plan.go makes a Plan; patch.go has the only write; stage.go
-// reads the progress from the pod; cgroup.go checks the cgroups.
+// Template.Write changes the pod template of a workload whose pods have the new values, and starts no
+// rollout; Template.Owners returns which field managers have set the values that it would overwrite.
 //
-// The package needs the rights get on pods and patch on pods/resize, and no others.
+// Files: apply.go has Applier and Apply; plan.go makes a Plan; patch.go has the only write of a pod's
+// resources; stage.go reads the progress from the pod; cgroup.go checks the cgroups; template.go writes
+// templates, owner.go reads their managedFields.
+//
+// An Applier needs the rights get on pods and patch on pods/resize, and no others.
 package apply

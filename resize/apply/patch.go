@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/resize"
 )
 
@@ -53,11 +54,14 @@ type podPatch struct {
 		ResourceVersion string    `json:"resourceVersion"`
 		UID             types.UID `json:"uid"`
 	} `json:"metadata"`
-	Spec struct {
-		Resources      *corev1.ResourceRequirements `json:"resources,omitempty"`
-		Containers     []containerPatch             `json:"containers,omitempty"`
-		InitContainers []containerPatch             `json:"initContainers,omitempty"`
-	} `json:"spec"`
+	Spec specPatch `json:"spec"`
+}
+
+// specPatch is the patch of the spec of a pod, or of a pod template.
+type specPatch struct {
+	Resources      *corev1.ResourceRequirements `json:"resources,omitempty"`
+	InitContainers []containerPatch             `json:"initContainers,omitempty"`
+	Containers     []containerPatch             `json:"containers,omitempty"`
 }
 
 type containerPatch struct {
@@ -67,36 +71,47 @@ type containerPatch struct {
 
 func patchOf(p *Plan) (patch podPatch) {
 	patch.Metadata.UID, patch.Metadata.ResourceVersion = p.pod.UID, p.pod.ResourceVersion
-	if own := p.patchResources(""); len(own.Requests)+len(own.Limits) > 0 {
-		patch.Spec.Resources = &own
-	}
-	patch.Spec.InitContainers = p.patchContainers(p.pod.Spec.InitContainers)
-	patch.Spec.Containers = p.patchContainers(p.pod.Spec.Containers)
+	patch.Spec = specPatchOf(resize.FromPod(p.pod), p.changes)
 	return patch
 }
 
-// patchContainers returns the patches for the containers that change.
-func (p *Plan) patchContainers(containers []corev1.Container) (patches []containerPatch) {
-	for i := range containers {
-		patch := containerPatch{containers[i].Name, p.patchResources(containers[i].Name)}
-		if len(patch.Resources.Requests)+len(patch.Resources.Limits) > 0 {
-			patches = append(patches, patch)
+// specPatchOf returns the patch for changes of a pod with these containers.
+func specPatchOf(pod *resize.PodResources, changes []resize.ResourceChange) (patch specPatch) {
+	if own := changedResources("", changes); own != nil {
+		patch.Resources = own
+	}
+	for i := range pod.Containers {
+		c := &pod.Containers[i]
+		list := &patch.InitContainers
+		if c.Role == cluster.Regular {
+			list = &patch.Containers
+		}
+		if own := changedResources(c.Name, changes); own != nil {
+			*list = append(*list, containerPatch{c.Name, *own})
 		}
 	}
-	return patches
+	return patch
 }
 
-// patchResources returns the changed requests and limits of a container, or of the pod itself if the
-// name is empty.
-func (p *Plan) patchResources(container string) corev1.ResourceRequirements {
-	r := corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}
-	for _, c := range p.changes {
-		if c.Container == container && c.Request.Set {
-			r.Requests[corev1.ResourceName(c.Resource)] = *resize.Quantity(c.Resource, c.Request.Value)
+// changedResources returns the changed requests and limits of a container, or of the pod itself if the
+// name is empty; nil if there are none.
+func changedResources(container string, changes []resize.ResourceChange) *corev1.ResourceRequirements {
+	r := &corev1.ResourceRequirements{}
+	set := func(list *corev1.ResourceList, c resize.ResourceChange, amount resize.Amount) {
+		if c.Container != container || !amount.Set {
+			return
 		}
-		if c.Container == container && c.Limit.Set {
-			r.Limits[corev1.ResourceName(c.Resource)] = *resize.Quantity(c.Resource, c.Limit.Value)
+		if *list == nil {
+			*list = corev1.ResourceList{}
 		}
+		(*list)[corev1.ResourceName(c.Resource)] = *resize.Quantity(c.Resource, amount.Value)
+	}
+	for _, c := range changes {
+		set(&r.Requests, c, c.Request)
+		set(&r.Limits, c, c.Limit)
+	}
+	if len(r.Requests)+len(r.Limits) == 0 {
+		return nil
 	}
 	return r
 }

@@ -34,6 +34,34 @@ type Plan struct {
 	pod     *corev1.Pod // the pod as it was read
 }
 
+// Undo returns the request that takes the plan back. ok is false if the pod has a limit that it did not
+// have before: Kubernetes removes no limit in place.
+func (p *Plan) Undo() (r Request, ok bool) {
+	changes, ok := earlier(resize.FromPod(p.pod), p.changes)
+	return Request{p.Namespace, p.Pod, p.UID, changes}, ok
+}
+
+// earlier returns the changes that take changes of a pod back. ok is false if a value was not set before.
+func earlier(before *resize.PodResources, changes []resize.ResourceChange) (back []resize.ResourceChange, ok bool) {
+	ok = true
+	for _, c := range changes {
+		requests, limits := before.PodLevel.Requests, before.PodLevel.Limits
+		if container := before.Container(c.Container); container != nil {
+			requests, limits = container.Requests, container.Limits
+		}
+		set := c
+		if c.Request.Set {
+			set.Request = requests.Get(c.Resource)
+		}
+		if c.Limit.Set {
+			set.Limit = limits.Get(c.Resource)
+		}
+		ok = ok && set.Request.Set == c.Request.Set && set.Limit.Set == c.Limit.Set
+		back = append(back, set)
+	}
+	return back, ok
+}
+
 // ValueChange is the change of one value.
 type ValueChange struct {
 	Container string          `json:"container"` // empty for the pod itself
