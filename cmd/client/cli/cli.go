@@ -36,8 +36,11 @@ func Hintf(err error, format string, args ...any) error {
 // missing.
 var ErrMissing = errors.New("something is missing")
 
-// Main runs root with args and returns the exit status: 0, 2 after ErrMissing, or 1 after another
-// error, which it prints. An interrupt is not an error.
+// ErrUndone ends a command that has undone what it did.
+var ErrUndone = errors.New("the change was undone")
+
+// Main runs root with args and returns the exit status: 0, 2 after ErrMissing, 3 after ErrUndone, or 1 after
+// another error. It prints all but the first. An interrupt is not an error.
 func Main(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -72,6 +75,9 @@ func Main(ctx context.Context, root *cobra.Command, args []string, stdout, stder
 		fmt.Fprintln(stderr, humanize.PrintableLines(hint.Try))
 	case isUsage(err):
 		fmt.Fprintf(stderr, "Run %q to see what there is.\n", cmd.CommandPath()+" --help")
+	}
+	if errors.Is(err, ErrUndone) {
+		return 3
 	}
 	return 1
 }

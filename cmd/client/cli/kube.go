@@ -81,13 +81,17 @@ func (k *Kube) List(ctx context.Context, path string, o metav1.ListOptions, into
 
 // ResizePod sends a strategic merge patch of a pod to its subresource resize.
 func (k *Kube) ResizePod(ctx context.Context, namespace, name string, patch []byte, o metav1.PatchOptions) (*corev1.Pod, error) {
-	r := k.rest.Patch(types.StrategicMergePatchType).AbsPath("/api/v1").Namespace(namespace).Resource("pods").Name(name).SubResource("resize").
-		Param("fieldManager", o.FieldManager).Body(patch)
+	var pod corev1.Pod
+	return &pod, k.Patch(ctx, "/api/v1/namespaces/"+namespace+"/pods/"+name+"/resize", patch, o, &pod)
+}
+
+// Patch sends a strategic merge patch to a path, and reads the answer into an object.
+func (k *Kube) Patch(ctx context.Context, path string, patch []byte, o metav1.PatchOptions, into any) error {
+	r := k.rest.Patch(types.StrategicMergePatchType).AbsPath(path).Param("fieldManager", o.FieldManager).Body(patch)
 	for _, all := range o.DryRun {
 		r.Param("dryRun", all)
 	}
-	var pod corev1.Pod
-	return &pod, answer(ctx, r, &pod)
+	return answer(ctx, r, into)
 }
 
 // answer sends a request, and reads the answer into an object or a *[]byte.

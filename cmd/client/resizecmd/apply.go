@@ -28,15 +28,15 @@ type applyCommand struct {
 	cpu, memory, cpuLimit, memoryLimit string
 	recommended                        bool
 	dryRun, yes, restart               bool
-	wait                               time.Duration
+	wait, watchFor                     time.Duration
 	changes                            []resize.ResourceChange // from the flags, for one container
 }
 
 func newApply(o Options) *cobra.Command {
 	a := &applyCommand{recommendCommand: recommendCommand{commonFlags: commonFlags{Options: o}}}
 	cmd := &cobra.Command{
-		Use:   "apply --pod NAMESPACE/POD",
-		Short: "Change requests of one pod in place, and check that nothing was restarted",
+		Use:   "apply --pod NAMESPACE/POD | KIND/NAME",
+		Short: "Change requests of one pod or of a workload in place, and check that nothing was restarted",
 		Long: `Change requests of one pod in place: those that "recommend" proposes (--recommended),
 or those that are named. Without --yes nothing is changed: the API server tries the
 change, and forgets it.
@@ -47,12 +47,33 @@ that all containers are the same and were not restarted and, where weir's agent 
 on the node, that their cgroups have the new values and that the pod has one cgroup
 and no second one under another QoS class.
 
-The exit status is 0 if the change would be taken (dry run), or was made in place.`,
+Of a workload such as deployment/web, the pods are changed in place, one at a time, and
+then the pod template, without a rollout. Then the pods are watched (--watch). If a
+container is restarted, uses more than it now requests, waits or is throttled more than
+before, all is undone in the same way. A template that Argo CD, Flux or Helm keeps is
+not touched: the command prints the patch for its repository.
+
+The exit status is 0 if the change would be taken (dry run), or was made in place, and 3
+if the change of a workload was undone.`,
 		Example: fmt.Sprintf(`  %[1]s resize apply --pod shop/cart-0 --recommended
   %[1]s resize apply --pod shop/cart-0 --recommended --yes
-  %[1]s resize apply --pod shop/cart-0 --container app --cpu 100m --memory 64Mi --yes`, o.Program),
-		Args: cli.NoArgs("use --pod to name the pod"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd) },
+  %[1]s resize apply --pod shop/cart-0 --container app --cpu 100m --memory 64Mi --yes
+  %[1]s resize apply deployment/web -n shop
+  %[1]s resize apply deployment/web -n shop --yes --watch 10m`, o.Program),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if _, _, ok := parseWorkload(args[0]); ok {
+					return nil
+				}
+			}
+			return cli.NoArgs("use --pod to name the pod")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return a.runWorkload(cmd, args[0])
+			}
+			return a.run(cmd)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&a.pod, "pod", "", "`NAMESPACE/POD` to resize; or POD with -n")
@@ -67,6 +88,7 @@ The exit status is 0 if the change would be taken (dry run), or was made in plac
 	f.BoolVarP(&a.yes, "yes", "y", false, "make the change: the same as --dry-run=false")
 	f.BoolVar(&a.restart, "allow-restart", false, "make it even if the container's resizePolicy restarts it")
 	f.DurationVar(&a.wait, "timeout", 2*time.Minute, "time the kubelet may take; stopping to wait takes nothing back")
+	f.DurationVar(&a.watchFor, "watch", 5*time.Minute, "time to watch the pods of a workload afterwards; 0 to not watch")
 	addParameters(f)
 	a.prometheus.addFlags(f)
 	f.StringVarP(&a.output, "output", "o", "text", "text, json, yaml or jsonpath=TEMPLATE")
@@ -79,7 +101,7 @@ The exit status is 0 if the change would be taken (dry run), or was made in plac
 const requestTimeout = 30 * time.Second
 
 func (a *applyCommand) run(cmd *cobra.Command) error {
-	namespace, pod, err := a.checkFlags(cmd)
+	namespace, pod, err := a.checkPodFlags(cmd)
 	if err != nil {
 		return err
 	}
@@ -145,30 +167,36 @@ func withTimeout[T any](ctx context.Context, do func(context.Context) (T, error)
 	return do(ctx)
 }
 
-// checkFlags returns an error for flags that make no sense together. It returns the pod.
-func (a *applyCommand) checkFlags(cmd *cobra.Command) (namespace, pod string, err error) {
-	f := cmd.Flags()
-	if err := cli.Output(a.output, "text"); err != nil {
-		return "", "", err
+// checkPodFlags returns an error for flags that make no sense for a pod. It returns the pod.
+func (a *applyCommand) checkPodFlags(cmd *cobra.Command) (namespace, pod string, err error) {
+	if a.pod == "" {
+		return "", "", cli.Usage(errors.New("which pod or workload? Name it: --pod NAMESPACE/POD, or KIND/NAME"))
 	}
-	named := a.cpu + a.memory + a.cpuLimit + a.memoryLimit
-	switch {
-	case a.pod == "":
-		return "", "", cli.Usage(errors.New("which pod? Name it with --pod NAMESPACE/POD"))
-	case a.recommended && named+a.container != "":
-		return "", "", cli.Usage(errors.New("--recommended excludes --container, --cpu, --memory and limits: one or the other sets the wanted values"))
-	case !a.recommended && named == "":
-		return "", "", cli.Usage(errors.New("what is to change? Give --recommended, or --cpu, --memory, --cpu-limit or --memory-limit"))
-	case a.wait <= 0:
-		return "", "", cli.Usage(fmt.Errorf("--timeout cannot be %v", a.wait))
-	case a.yes && f.Changed("dry-run") && a.dryRun:
-		return "", "", cli.Usage(errors.New("--yes and --dry-run exclude each other"))
-	}
-	a.yes = a.yes || !a.dryRun
-	if err := a.readChanges(); err != nil {
+	if err := a.checkFlags(cmd); err != nil {
 		return "", "", err
 	}
 	return a.parsePod(a.pod)
+}
+
+// checkFlags returns an error for flags that make no sense together.
+func (a *applyCommand) checkFlags(cmd *cobra.Command) error {
+	f := cmd.Flags()
+	if err := cli.Output(a.output, "text"); err != nil {
+		return err
+	}
+	named := a.cpu + a.memory + a.cpuLimit + a.memoryLimit
+	switch {
+	case a.recommended && named+a.container != "":
+		return cli.Usage(errors.New("--recommended excludes --container, --cpu, --memory and limits: one or the other sets the wanted values"))
+	case !a.recommended && named == "":
+		return cli.Usage(errors.New("what is to change? Give --recommended, or --cpu, --memory, --cpu-limit or --memory-limit"))
+	case a.wait <= 0:
+		return cli.Usage(fmt.Errorf("--timeout cannot be %v", a.wait))
+	case a.yes && f.Changed("dry-run") && a.dryRun:
+		return cli.Usage(errors.New("--yes and --dry-run exclude each other"))
+	}
+	a.yes = a.yes || !a.dryRun
+	return a.readChanges()
 }
 
 // resizeRequest returns the request: the values of the flags, or the recommendation.
@@ -239,14 +267,23 @@ func (a *applyCommand) namedChanges(ctx context.Context, client Pods, namespace,
 		if err != nil {
 			return nil, withHint(fmt.Errorf("read pod: %w", err))
 		}
-		spec := resize.FromPod(p)
-		switch {
-		case spec.PodLevel.Set:
-		case len(spec.Containers) == 1:
-			a.container = spec.Containers[0].Name
-		default:
-			return nil, cli.Usage(fmt.Errorf("pod %s/%s has %d containers: name one with --container", namespace, pod, len(spec.Containers)))
-		}
+		return a.changesOf(resize.FromPod(p))
+	}
+	return a.changesOf(nil)
+}
+
+// changesOf returns the changes of the flags for a pod or a template. With --container, spec is not needed.
+func (a *applyCommand) changesOf(spec *resize.PodResources) ([]resize.ResourceChange, error) {
+	switch {
+	case a.container != "" && spec != nil && spec.Name == "" && spec.Container(a.container) == nil:
+		return nil, cli.Usage(fmt.Errorf("the template has no container %s", a.container))
+	case a.container != "" || spec.PodLevel.Set:
+	case len(spec.Containers) == 1:
+		a.container = spec.Containers[0].Name
+	case spec.Name == "":
+		return nil, cli.Usage(fmt.Errorf("the template has %d containers: name one with --container", len(spec.Containers)))
+	default:
+		return nil, cli.Usage(fmt.Errorf("pod %s has %d containers: name one with --container", spec, len(spec.Containers)))
 	}
 	for i := range a.changes {
 		a.changes[i].Container = a.container

@@ -5,7 +5,8 @@
 // "recommend" and "replay" change nothing. "apply" changes nothing without --yes: it only makes a dry run at the
 // API server.
 //
-// Files: command.go has the common flags, recommend.go, apply.go and replay.go the commands, prometheus.go
+// Files: command.go has the common flags, recommend.go, apply.go and replay.go the commands, applyworkload.go
+// and watch.go apply to a whole workload and watch it, prometheus.go
 // reads usage from a Prometheus, text.go writes the text. workloads.go recommends for whole workloads by
 // their templates and what the cluster restricts; patch.go writes that as patches, and manifest.go as a diff of
 // a file of manifests.
@@ -15,6 +16,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -22,12 +24,16 @@ import (
 
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/explain/death"
+	"github.com/weir-metrics/weir/explain/slow"
 	"github.com/weir-metrics/weir/resize/apply"
 )
 
 // Asker asks weir. *cli.Weir implements it.
 type Asker interface {
 	Recommend(ctx context.Context, r resizeapi.Request) (*resizeapi.RecommendationList, error)
+	Slow(ctx context.Context, q slow.Query) (*slow.Report, error)
+	Deaths(ctx context.Context, q death.Query) (*death.Report, error)
 	// PodCgroups returns the inspector's report of a node, as JSON.
 	PodCgroups(ctx context.Context, node string) (json.RawMessage, error)
 }
@@ -36,9 +42,7 @@ type Asker interface {
 type Pods interface {
 	apply.PodClient
 	ListPods(ctx context.Context, namespace string, o metav1.ListOptions) (*corev1.PodList, error)
-	// Get and List read what is at a path, in JSON.
-	Get(ctx context.Context, path string, into any) error
-	List(ctx context.Context, path string, o metav1.ListOptions, into any) error
+	apply.ObjectClient
 }
 
 // Options adapt the command to its program.
@@ -49,6 +53,8 @@ type Options struct {
 	Cluster func() (Pods, error)
 	// Namespace returns the default namespace, or "" for all namespaces. Nil means all.
 	Namespace func() (string, error)
+	// Wait waits between two looks at a change, until the context ends. Default a timer.
+	Wait func(ctx context.Context, d time.Duration) error
 	// Program is the command before "resize". Default "weir".
 	Program string
 }
@@ -56,13 +62,16 @@ type Options struct {
 // NewCommand returns "resize".
 func NewCommand(o Options) *cobra.Command {
 	o.Program = cmp.Or(o.Program, "weir")
+	if o.Wait == nil {
+		o.Wait = sleep
+	}
 	cmd := &cobra.Command{
 		Use:   "resize",
 		Short: "Find requests that fit what is used, and change them in place",
 		Long: `Find requests that fit what is used, and change them in place: no container restarts,
 and the pod keeps its QoS class and so its cgroup. "recommend" shows which requests
-could be smaller and what that frees; "apply" changes those of one pod, follows the
-kubelet until it has done it, and checks that nothing was restarted. "replay" scores
+could be smaller and what that frees; "apply" changes those of one pod or of a workload,
+follows the kubelet until it has done it, and checks that nothing was restarted. "replay" scores
 the rules that recommend, on a trace.`,
 		Args: cli.Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

@@ -2,6 +2,7 @@ package resizecmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,8 +20,10 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +38,8 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/explain/death"
+	"github.com/weir-metrics/weir/explain/slow"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/sources/host/inspect"
@@ -53,6 +58,11 @@ type fixture struct {
 	forbids bool
 	// objects are what the API server has besides pods, by their path.
 	objects map[string]any
+	// oom has a container killed while a change is watched. rollouts counts those that were started.
+	oom      bool
+	rollouts int
+	// memory is what each container of web uses from the second look on; 50Mi if it is empty.
+	grows, memory string
 }
 
 // addWeb adds a Deployment of two pods, one of which was resized in place, its HPA, and its namespace's
@@ -66,18 +76,60 @@ func (w *fixture) addWeb() {
 		}
 		p := pod("blog/"+name, "n1", c, container("proxy", "100m", "64Mi", "", ""))
 		p.Labels = map[string]string{"pod-template-hash": "5d4f8c7b9"}
-		p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-5d4f8c7b9", Controller: new(true)}}
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-5d4f8c7b9", UID: "uid-of-set", Controller: new(true)}}
+		p.Labels["app"] = "web"
 		w.pods["blog/"+name] = p
 	}
-	template := func(namespace, name string, containers ...corev1.Container) map[string]any {
-		return map[string]any{"metadata": metav1.ObjectMeta{Namespace: namespace, Name: name}, "spec": map[string]any{"template": corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: containers}}}}
-	}
-	w.objects["/apis/apps/v1/namespaces/blog/deployments/web"] = template("blog", "web", web)
+	two, labels := int32(2), map[string]string{"app": "web"}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{web}}}
+	web1 := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "blog", Name: "web", UID: "uid-of-web", Generation: 1},
+		Spec:   appsv1.DeploymentSpec{Replicas: &two, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
+		Status: appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2}}
+	w.objects[deploymentPath] = web1
+	w.objects[replicaSetPath] = &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "blog", Name: "web-5d4f8c7b9", UID: "uid-of-set", OwnerReferences: []metav1.OwnerReference{{Kind: "Deployment", Name: "web", UID: "uid-of-web", Controller: new(true)}}},
+		Spec: appsv1.ReplicaSetSpec{Replicas: &two, Template: *template.DeepCopy()}}
 	w.objects["/api/v1/namespaces/blog/limitranges/least"] = corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "blog", Name: "least"},
 		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Min: corev1.ResourceList{corev1.ResourceMemory: quantity("96Mi")}}}}}
 	w.objects["/apis/autoscaling/v2/namespaces/blog/horizontalpodautoscalers/web"] = autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "blog", Name: "web"},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "web"},
 			Metrics: []autoscalingv2.MetricSpec{{Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu", Target: autoscalingv2.MetricTarget{AverageUtilization: new(int32(60))}}}}}}
+}
+
+// The objects of the Deployment web.
+const (
+	deploymentPath = "/apis/apps/v1/namespaces/blog/deployments/web"
+	replicaSetPath = "/apis/apps/v1/namespaces/blog/replicasets/web-5d4f8c7b9"
+)
+
+// manage has a field manager set the memory request of web.
+func (w *fixture) manage(manager string) {
+	d := w.objects[deploymentPath].(*appsv1.Deployment)
+	d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(
+		`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:resources":{"f:requests":{"f:memory":{}}}}}}}}}`)}}
+}
+
+// control does what the Deployment controller does after a change.
+func (w *fixture) control() {
+	d, set := w.objects[deploymentPath].(*appsv1.Deployment), w.objects[replicaSetPath].(*appsv1.ReplicaSet)
+	same := equality.Semantic.DeepEqual(d.Spec.Template, set.Spec.Template)
+	if !same && !d.Spec.Paused {
+		w.rollouts++
+	}
+	d.Generation++
+	d.Status.ObservedGeneration, d.Status.UpdatedReplicas = d.Generation, 0
+	if same {
+		d.Status.UpdatedReplicas = d.Status.Replicas
+	}
+}
+
+// wait stands for the time between two looks at a change.
+func (w *fixture) wait(ctx context.Context, _ time.Duration) error {
+	if p := w.pods["blog/web-5d4f8c7b9-x2x2x"]; w.oom && p != nil {
+		p.Status.ContainerStatuses[0].RestartCount = 1
+		p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
+	}
+	w.memory = w.grows
+	return ctx.Err()
 }
 
 func newFixture() *fixture {
@@ -158,6 +210,28 @@ func (p pods) Get(_ context.Context, path string, into any) error {
 	return copyJSON(o, into)
 }
 
+// Patch merges a patch into an object of the Deployment web.
+func (p pods) Patch(_ context.Context, path string, patch []byte, o metav1.PatchOptions, into any) error {
+	old, err := json.Marshal(p.w.objects[path])
+	if err != nil {
+		return err
+	}
+	var kind any = &appsv1.Deployment{}
+	if path == replicaSetPath {
+		kind = &appsv1.ReplicaSet{}
+	}
+	merged, err := strategicpatch.StrategicMergePatch(old, patch, kind)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(merged, kind); err != nil || len(o.DryRun) > 0 {
+		return err
+	}
+	p.w.objects[path] = kind
+	p.w.control()
+	return copyJSON(p.w.objects[path], into)
+}
+
 var inNamespace = regexp.MustCompile("/namespaces/[a-z]+")
 
 // List returns one object a page.
@@ -166,6 +240,18 @@ func (p pods) List(_ context.Context, path string, o metav1.ListOptions, into an
 		return apierrors.NewForbidden(corev1.Resource("limitranges"), "", errors.New(`User "eve" cannot list them`))
 	}
 	var found []any
+	if strings.HasSuffix(path, "/blog/pods") {
+		for _, ref := range slices.Sorted(maps.Keys(p.w.pods)) {
+			if pod := p.w.pods[ref]; pod.Namespace != "blog" {
+				continue
+			} else if path == "/api/v1/namespaces/blog/pods" {
+				found = append(found, pod)
+			} else {
+				found = append(found, map[string]any{"metadata": pod.ObjectMeta, "timestamp": now, "containers": []any{map[string]any{"name": "web", "usage": map[string]string{"cpu": "100m", "memory": cmp.Or(p.w.memory, "50Mi")}}}})
+			}
+		}
+		return copyJSON(map[string]any{"items": found}, into)
+	}
 	for _, at := range slices.Sorted(maps.Keys(p.w.objects)) {
 		folder := at[:strings.LastIndex(at, "/")]
 		if folder == path || inNamespace.ReplaceAllString(folder, "") == path {
@@ -225,6 +311,9 @@ func (w *fixture) client() kubernetes.Interface {
 		if !patches {
 			switch {
 			case w.obeys:
+				obey(p)
+			case p.Generation > 1 && equality.Semantic.DeepEqual(p.Spec.Containers[0].Resources.Requests, p.Status.ContainerStatuses[0].AllocatedResources):
+				p.Status.Conditions = nil
 				obey(p)
 			case p.Generation > 1:
 				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible,
@@ -299,6 +388,18 @@ type asker struct {
 	w *fixture
 }
 
+// Slow answers as weir does for a node with cgroups of version 1.
+func (a asker) Slow(_ context.Context, q slow.Query) (*slow.Report, error) {
+	none := 0.0
+	return &slow.Report{Pods: []slow.Slow{{Namespace: string(q.Namespace), Pod: string(q.Pod), Stalls: []slow.Stall{{Resource: slow.CPU, Throttled: &none}},
+		NotKnown: []string{"node n1 reports no stalls of pods, as with cgroups of version 1."}}}}, nil
+}
+
+// Deaths has the kill of given oom.
+func (a asker) Deaths(context.Context, death.Query) (*death.Report, error) {
+	return &death.Report{Deaths: []death.Death{{Message: "killed by the kernel: it reached its own memory limit of 1Gi"}}}, nil
+}
+
 // PodCgroups answers as the agent of a node with cgroups of version 1.
 func (a asker) PodCgroups(_ context.Context, node string) (json.RawMessage, error) {
 	if !a.w.agent {
@@ -331,12 +432,13 @@ func (w *fixture) command(t *testing.T, server *httptest.Server) *cobra.Command 
 			return asker{weir, w}, err
 		},
 		Cluster: func() (Pods, error) { return pods{w.client(), w}, nil },
+		Wait:    w.wait,
 	}))
 	return root
 }
 
 // varying matches what differs between two runs.
-var varying = regexp.MustCompile(`took [0-9.]+[µm]?s|"tookSeconds": [0-9.e-]+`)
+var varying = regexp.MustCompile(`took [0-9.]+[µm]?s|done in [0-9.]+[µm]?s|"tookSeconds": [0-9.e-]+`)
 
 // The transcripts are the input and output that a user sees. A line that begins with "given"
 // changes the fixture first.
@@ -367,6 +469,13 @@ func TestTranscripts(t *testing.T) {
 					w.agent = w.agent && words[1] != "no-agent"
 					w.obeys = w.obeys && words[1] != "infeasible"
 					w.forbids = w.forbids || words[1] == "forbidden"
+					w.oom = w.oom || words[1] == "oom"
+					switch words[1] {
+					case "manager":
+						w.manage(words[2])
+					case "grows":
+						w.grows = words[2]
+					}
 				case "weir":
 					if i := slices.Index(words, "trace.csv"); i > 0 {
 						words[i] = filepath.FromSlash("../../../resize/replay/testdata/trace.csv")
@@ -377,6 +486,9 @@ func TestTranscripts(t *testing.T) {
 				default:
 					t.Fatalf("%s: what is %q?", d.Pos, line)
 				}
+			}
+			if w.rollouts > 0 {
+				fmt.Fprintf(&out, "%d rollouts were started\n", w.rollouts)
 			}
 			return varying.ReplaceAllStringFunc(out.String(), func(s string) string { return strings.TrimRight(s, "0123456789. s") + " ..." })
 		})
