@@ -63,14 +63,14 @@ func TestResizeWorkload(t *testing.T) {
 		w.kubectl(t, "rollout", "status", of, "-n", r.namespace, "--timeout=120s")
 	}
 
-	t.Run("without a restart", r.testInPlace)
 	t.Run("owned by Argo CD", r.testManaged)
 	t.Run("sets", r.testSets)
-	t.Run("hurt", func(t *testing.T) {
+	t.Run("hurt", func(t *testing.T) { // these need no recommendation, and so no history
 		t.Run("memory", func(t *testing.T) { t.Parallel(); r.testMemory(t) })
 		t.Run("throttled", func(t *testing.T) { t.Parallel(); r.testThrottled(t) })
-		t.Run("beside an HPA", func(t *testing.T) { t.Parallel(); r.testBesideHPA(t) })
 	})
+	t.Run("without a restart", r.testInPlace)
+	t.Run("beside an HPA", r.testBesideHPA)
 }
 
 // createSets creates a StatefulSet of two pods and a DaemonSet.
@@ -280,8 +280,9 @@ func (r *resizer) testMemory(t *testing.T) {
 	}
 }
 
+// testThrottled changes only memory: CPU above a changed request could be the first sign otherwise.
 func (r *resizer) testThrottled(t *testing.T) {
-	out := r.forced(t, "held", "burn?millicores=900", "--cpu=50m")
+	out := r.forced(t, "held", "burn?millicores=900", "--memory=100Mi")
 	if !strings.Contains(out, "the CPU limit holds back threads") {
 		t.Errorf("the reason is not the CPU limit: %s", out)
 	}
