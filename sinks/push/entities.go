@@ -65,6 +65,11 @@ type entityState[L any] struct {
 	sent     []int64                  // packed times
 	live     metric.IDSet             // metrics with a series that has not ended
 	next     *entityState[L]          // another one with the same hash
+
+	// What reports and sent have room for: most entities need no more, and one object costs the garbage
+	// collector less than three.
+	oneReport [1]report[L]
+	fourTimes [4]int64
 }
 
 // report is a source that reports an entity, and the last round in which it did.
@@ -186,6 +191,7 @@ func (s *Sink[L]) state(entity *metric.Entity) *entityState[L] {
 	}
 	labels, part := series.LabelsOf(entity)
 	e := &entityState[L]{entity: *entity}
+	e.reports, e.sent = e.oneReport[:0], e.fourTimes[:0]
 	if s.o.Level(entity.Kind) && s.o.Entity(&labels) {
 		e.selected = s.selected(entity.Kind, part)
 	}
