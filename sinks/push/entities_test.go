@@ -16,7 +16,9 @@ import (
 // running is a format that knows which pods have a series that has not ended.
 type running map[metric.PodName]bool
 
-func (running) Describe(struct{}, *metric.Sample) (_ struct{}, renamed bool) { return struct{}{}, false }
+func (running) Describe(struct{}, *metric.Sample) (_ struct{}, renamed bool) {
+	return struct{}{}, false
+}
 
 func (r running) Add(p push.Point[struct{}]) {
 	if r[p.Entity.Pod] = !p.Ended; p.Ended {
