@@ -132,7 +132,8 @@ func (r *request) addMetric(d *definition, points []point) {
 			p.definition = nil
 		}
 	}
-	r.metrics = append(to, d.trailer...)
+	to = append(to, d.trailer...)
+	r.metrics = to
 }
 
 // size returns the size of a point without the field of its part.

@@ -49,7 +49,7 @@ func (s *sourceState[L]) add(e *entityState[L]) {
 
 // end ends a round. It returns the entities that may not be in it.
 func (s *sourceState[L]) end() (left []*entityState[L]) {
-	left = append(s.left, s.entities[s.reported:]...)
+	left = slices.Concat(s.left, s.entities[s.reported:])
 	clear(s.entities[s.reported:])
 	s.entities, s.left = s.entities[:s.reported], nil
 	return left

@@ -126,7 +126,8 @@ func (r *request) Add(p push.Point[struct{}]) {
 	to = protowire.AppendFixed64(to, math.Float64bits(value))
 	to = protowire.AppendTag(to, fieldTime, protowire.VarintType)
 	to = protowire.AppendVarint(to, uint64(p.Time))
-	r.series = append(to, n.metadata...)
+	to = append(to, n.metadata...)
+	r.series = to
 }
 
 // appendMetadata appends the field of a series that describes a metric.

@@ -248,7 +248,7 @@ func (w *testCluster) cpuTimes(t *testing.T) (times [2]float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields := strings.Fields(string(stat))
+	fields := strings.Fields(stat)
 	for i, field := range fields[1:9] { // guest time is a part of user time
 		ticks, err := strconv.ParseFloat(field, 64)
 		if err != nil {
