@@ -23,5 +23,5 @@
 //
 // Files: recommend.go has Recommend; check.go has ResourceChange and Check; pod.go has
 // PodResources, its QoS class and what the scheduler reserves; reason.go has the reasons;
-// options.go has the options.
+// options.go has the options; reserved.go has Reserve, which proposes what kubelets should reserve outside pods.
 package resize

@@ -38,6 +38,14 @@ type Freed struct {
 	Memory resource.Quantity `json:"memory"`
 }
 
+// Of returns the amount of a resource.
+func (f *Freed) Of(r Resource) *resource.Quantity {
+	if r == Memory {
+		return &f.Memory
+	}
+	return &f.CPU
+}
+
 // Advice is the recommendation for the request of one resource, of a container or of the pod itself.
 type Advice struct {
 	Container string   `json:"container"`         // empty for the pod itself

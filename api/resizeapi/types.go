@@ -84,10 +84,15 @@ func NoPods(r Request) *weirdev.Problem {
 // day is the shortest history that includes every hour of the day.
 const day = 24 * time.Hour
 
+// CoverNote is the note about readings of less than a day.
+func CoverNote(covers time.Duration) string {
+	return fmt.Sprintf("The readings cover %s: peaks of the day or the week may not be among them. --prometheus=URL --since=7d looks further back.", humanize.Duration(covers))
+}
+
 // AddNotes adds notes about the limits of the readings.
 func (l *RecommendationList) AddNotes(unseen bool) {
 	if covers := l.To.Sub(l.From); covers < day {
-		l.Notes = append(l.Notes, fmt.Sprintf("The readings cover %s: peaks of the day or the week may not be among them. --prometheus=URL --since=7d looks further back.", humanize.Duration(covers)))
+		l.Notes = append(l.Notes, CoverNote(covers))
 	}
 	if unseen {
 		l.Notes = append(l.Notes, "Resize policies, resizes under way, and whether a pod's own requests can be resized are not looked at in a list: they are for one pod, and before anything is changed.")

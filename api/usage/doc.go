@@ -22,7 +22,8 @@
 //	metrics    names or patterns of further metrics, comma-separated, by the
 //	           catalogue ("memory/rss,network/*_rate"). Default: every gauge
 //	           and rate. Empty: none.
-//	history    how many of the last readings of CPU each item has: 0 to 60
+//	history    how many of the last readings of CPU each item has, and of
+//	           memory each node and cgroup: 0 to 60
 //
 // An unknown parameter is an error, because a misspelt filter would return everything. Only limit
 // and timeout, which "kubectl get" adds, are ignored.

@@ -126,7 +126,13 @@ func writeList(w io.Writer, resource Resource, query Query, view SampleReader, f
 		it.OOMKills = known.kills[first[0].entity]
 		it.CPUHistory = it.CPUHistory[:0]
 		if query.History > 0 {
-			it.CPUHistory = appendHistory(it.CPUHistory, view, first, query.History)
+			readings := readingsOf(view, first, query.History)
+			for _, r := range readings.CPU {
+				it.CPUHistory = append(it.CPUHistory, r.Value)
+			}
+			if resource == Nodes || resource == Cgroups {
+				it.Readings = readings
+			}
 		}
 		out.WriteString(separator)
 		separator = ","

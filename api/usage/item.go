@@ -215,20 +215,22 @@ func verdictBehind(rows []listRow, g metric.Group, s *metric.Sample, reason metr
 	return nil, time.Time{}
 }
 
-// appendHistory appends the CPU of the last n readings of an item that are remembered, the oldest
-// first.
-func appendHistory(history []float64, view SampleReader, rows []listRow, n int) []float64 {
+// readingsOf returns the last n readings of an item that are remembered, the oldest first.
+func readingsOf(view SampleReader, rows []listRow, n int) *Readings {
 	var last int64
 	for i := range rows {
 		if s := rows[i].sample; s != nil {
-			last = max(last, s.Times[metric.CPU], s.Rates[metric.CPU].End)
+			last = max(last, s.Times[metric.CPU], s.Rates[metric.CPU].End, s.Times[metric.Memory])
 		}
 	}
 	to := time.Unix(0, last)
-	for _, v := range view.Points(rows[0].entity, metric.CPUUsageRate, to.Add(-metric.DefaultHistory), to) {
-		history = append(history, math.Round(v))
+	of := func(id metric.ID) (readings []Reading) {
+		for at, v := range view.Points(rows[0].entity, id, to.Add(-metric.DefaultHistory), to) {
+			readings = append(readings, Reading{at.UTC(), math.Round(v)})
+		}
+		return slices.Delete(readings, 0, max(0, len(readings)-n))
 	}
-	return slices.Delete(history, 0, max(0, len(history)-n))
+	return &Readings{of(metric.CPUUsageRate), of(metric.MemoryWorkingSet)}
 }
 
 // podOf returns what the API server reports about the pod of e, or nil if it reports nothing or e has none.

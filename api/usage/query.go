@@ -24,7 +24,7 @@ type Query struct {
 	// Metrics are names or patterns of further metrics. Nil asks for every gauge
 	// and rate, an empty slice for none.
 	Metrics []string
-	// History is how many of the last readings of CPU are wanted, at most MaxHistory.
+	// History is how many of the last readings are wanted, at most MaxHistory.
 	History int
 }
 

@@ -76,6 +76,8 @@ type Item struct {
 	// CPUHistory is the CPU in the last readings that had one, in nanocores, the oldest first. It is there
 	// if the request asks for it and weir's memory has it.
 	CPUHistory []float64 `json:"cpuHistory,omitempty"`
+	// Readings are the last readings of a node or cgroup with their times, if the request asks for history.
+	Readings *Readings `json:"readings,omitempty"`
 	// Pods counts the pods of a workload, which "weir top workloads" adds up.
 	Pods *PodCount `json:"pods,omitempty"`
 	// Partial is set if a container of the pod should run and does not, as after a crash. The numbers are
@@ -88,6 +90,18 @@ type Item struct {
 	AtRisk string `json:"atRisk,omitempty"`
 	// Reasons explain why a group has no number, or what the reader must know about the number it has.
 	Reasons []GroupReason `json:"reasons,omitempty"`
+}
+
+// Readings are readings of CPU in nanocores and of the working set in bytes, the oldest first.
+type Readings struct {
+	CPU    []Reading `json:"cpu,omitempty"`
+	Memory []Reading `json:"memory,omitempty"`
+}
+
+// Reading is a value at a time.
+type Reading struct {
+	Time  time.Time `json:"time"`
+	Value float64   `json:"value"`
 }
 
 // Workload is the owner of a pod. For a ReplicaSet of a Deployment it is the Deployment.

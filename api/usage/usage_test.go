@@ -214,6 +214,7 @@ func TestAnswers(t *testing.T) {
 		"cgroups":             "cgroups?metrics=",
 		"cgroups_of_kubepods": "cgroups?metrics=&node=n?&name=/kubepods*",
 		"history":             "pods?metrics=&history=3",
+		"history_of_nodes":    "nodes?metrics=&node=n1&history=2",
 		"history_too_long":    "pods?history=61",
 		"nothing":             "pods?namespace=nowhere",
 		"one_namespace":       "namespaces/shop/containers?metrics=&limit=500",

@@ -12,7 +12,9 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-metrics/weir/internal/history"
@@ -101,6 +103,47 @@ func Read(ctx context.Context, h *history.Client, r Request) (*ContainerUsage, e
 		}
 	}
 	return u, nil
+}
+
+// ReadNodes reads the usage of parts of nodes, of all nodes if none is named, from weir's own metrics. A memory
+// reading is the working set at the time of a step, so that those of several parts can be subtracted.
+func ReadNodes(ctx context.Context, h *history.Client, nodes []string, from, to time.Time) (*resize.NodeReadings, error) {
+	step := stepFor(to.Sub(from))
+	var patterns []string
+	for _, c := range resize.PartCgroups() {
+		patterns = append(patterns, strings.ReplaceAll(regexp.QuoteMeta(c.Pattern), `\*`, ".*"))
+	}
+	among := ""
+	if len(nodes) > 0 {
+		among = fmt.Sprintf("node=~%q,", strings.ReplaceAll(strings.Join(nodes, "|"), ".", `\.`))
+	}
+	readings := &resize.NodeReadings{}
+	for _, series := range []struct {
+		resource        resize.Resource
+		format, matcher string
+	}{
+		{resize.CPU, "avg_over_time(weir_node_cpu_usage_cores{%s}[%ds])", ""},
+		{resize.CPU, "avg_over_time(weir_system_cpu_usage_cores{%s}[%ds])", fmt.Sprintf("cgroup=~%q", strings.Join(patterns, "|"))},
+		{resize.Memory, "weir_node_memory_working_set_bytes{%s}", ""},
+		{resize.Memory, "weir_system_memory_working_set_bytes{%s}", fmt.Sprintf("cgroup=~%q", strings.Join(patterns, "|"))},
+	} {
+		arguments := []any{among + series.matcher}
+		if series.resource == resize.CPU {
+			arguments = append(arguments, int(max(5*time.Minute, step).Seconds()))
+		}
+		lines, err := h.Range(ctx, "max by (node, cgroup) ("+fmt.Sprintf(series.format, arguments...)+")", from.Truncate(step), to.Truncate(step), step)
+		if err != nil {
+			return nil, fmt.Errorf("read %s use of nodes: %w", series.resource, err)
+		}
+		for _, line := range lines {
+			points := make([]resize.UsagePoint, len(line.Points))
+			for i, p := range line.Points {
+				points[i] = resize.UsagePoint(p)
+			}
+			readings.Add(line.Labels["node"], line.Labels["cgroup"], series.resource, points)
+		}
+	}
+	return readings, nil
 }
 
 // stepFor returns the time between readings. It gives about two thousand readings for a span.

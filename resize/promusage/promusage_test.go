@@ -3,6 +3,7 @@ package promusage
 import (
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,6 +64,12 @@ func exposition(w io.Writer) {
 	metric("weir_container_cpu_usage_cores", "gauge", series{web, 0, 120, flat(0.1)})
 	metric("weir_container_memory_working_set_bytes", "gauge", series{web, 0, 120, flat(50 << 20)},
 		series{`namespace="shop",pod="web",container="log"`, 0, 120, flat(30 << 20)})
+	const nodeCPU, nodeMemory, systemCPU, systemMemory = "weir_node_cpu_usage_cores", "weir_node_memory_working_set_bytes", "weir_system_cpu_usage_cores", "weir_system_memory_working_set_bytes"
+	metric(nodeCPU, "gauge", series{`node="n.1"`, 0, 120, flat(2)}, series{`node="nx1"`, 0, 120, flat(3)})
+	metric(nodeMemory, "gauge", series{`node="n.1"`, 0, 120, flat(900)}, series{`node="nx1"`, 0, 120, flat(901)})
+	metric(systemCPU, "gauge", series{`node="n.1",cgroup="/system.slice/kubelet.service"`, 0, 120, flat(0.1)}, series{`node="n.1",cgroup="/system.slice/cron.service"`, 0, 120, flat(0.7)})
+	metric(systemMemory, "gauge", series{`node="n.1",cgroup="/system.slice/kubelet.service"`, 0, 120, flat(70)}, series{`node="n.1",cgroup="pods"`, 0, 120, flat(500)},
+		series{`node="n.1",cgroup="/kubepods.slice"`, 0, 120, flat(501)}, series{`node="nx1",cgroup="pods"`, 0, 120, flat(502)})
 	fmt.Fprintln(w, "# EOF")
 }
 
@@ -123,6 +130,34 @@ func TestRead(t *testing.T) {
 	}
 	if n := len(used.Points("bank", "vault", "app", resize.CPU)); n != 111 {
 		t.Errorf("got %d readings of vault, want 111", n)
+	}
+}
+
+// The parts of nodes are found by the names of their cgroups. A dot in a node's name is a dot.
+func TestReadNodes(t *testing.T) {
+	h := start(t)
+	got := func(names ...string) (lines []string) {
+		readings, err := ReadNodes(t.Context(), h, names, began.Add(10*time.Minute), began.Add(span))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, node := range []string{"n.1", "nx1"} {
+			for _, part := range []resize.NodePart{resize.WholeNode, resize.PodsPart, resize.KubeletPart, resize.RuntimePart} {
+				for _, r := range resize.Resources() {
+					if points := readings.Of(node)(part, r); len(points) > 0 {
+						lines = append(lines, fmt.Sprintf("%s %s %s %d of %.4g", node, part, r, len(points), points[0].Value))
+					}
+				}
+			}
+		}
+		return lines
+	}
+	one := []string{"n.1 node cpu 111 of 2", "n.1 node memory 111 of 900", "n.1 pods memory 111 of 500", "n.1 kubelet cpu 111 of 0.1", "n.1 kubelet memory 111 of 70"}
+	if got := got("n.1"); !slices.Equal(got, one) {
+		t.Errorf("n.1:\n got %q\nwant %q", got, one)
+	}
+	if got, want := got(), append(slices.Clone(one), "nx1 node cpu 111 of 3", "nx1 node memory 111 of 901", "nx1 pods memory 111 of 502"); !slices.Equal(got, want) {
+		t.Errorf("all:\n got %q\nwant %q", got, want)
 	}
 }
 

@@ -7,7 +7,7 @@
 //
 // Files: command.go has the common flags, recommend.go, apply.go and replay.go the commands, applyworkload.go
 // and watch.go apply to a whole workload and watch it, prometheus.go
-// reads usage from a Prometheus, text.go writes the text. workloads.go recommends for whole workloads by
+// reads usage from a Prometheus, reserved.go proposes what kubelets should reserve, text.go writes the text. workloads.go recommends for whole workloads by
 // their templates and what the cluster restricts; patch.go writes that as patches, and manifest.go as a diff of
 // a file of manifests.
 package resizecmd
@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/explain/death"
 	"github.com/weir-metrics/weir/explain/slow"
@@ -31,6 +32,7 @@ import (
 
 // Asker asks weir. *cli.Weir implements it.
 type Asker interface {
+	List(ctx context.Context, r usage.Resource, q usage.Query) (*usage.List, error)
 	Recommend(ctx context.Context, r resizeapi.Request) (*resizeapi.RecommendationList, error)
 	Slow(ctx context.Context, q slow.Query) (*slow.Report, error)
 	Deaths(ctx context.Context, q death.Query) (*death.Report, error)
@@ -71,12 +73,12 @@ func NewCommand(o Options) *cobra.Command {
 		Long: `Find requests that fit what is used, and change them in place: no container restarts,
 and the pod keeps its QoS class and so its cgroup. "recommend" shows which requests
 could be smaller and what that frees; "apply" changes those of one pod or of a workload,
-follows the kubelet until it has done it, and checks that nothing was restarted. "replay" scores
-the rules that recommend, on a trace.`,
+follows the kubelet until it has done it, and checks that nothing was restarted. "reserved" proposes
+what kubelets should reserve outside pods. "replay" scores the rules that recommend, on a trace.`,
 		Args: cli.Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newRecommend(o), newApply(o), newReplay(o))
+	cmd.AddCommand(newRecommend(o), newApply(o), newReserved(o), newReplay(o))
 	return cmd
 }
 

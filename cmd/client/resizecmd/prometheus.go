@@ -79,9 +79,9 @@ func (p *prometheusFlags) recommend(ctx context.Context, client Pods, r resizeap
 	if err != nil {
 		return nil, err
 	}
-	asker, err := history.New(history.Options{URL: p.url, CAFile: p.caFile, BearerTokenFile: p.tokenFile, Headers: p.headers, MaxAnswer: maxAnswerBytes, Progress: line.Query})
+	asker, err := p.open(line)
 	if err != nil {
-		return nil, fmt.Errorf("--prometheus: %w", err)
+		return nil, err
 	}
 	defer asker.Close()
 	now := time.Now()
@@ -113,6 +113,15 @@ func (p *prometheusFlags) recommend(ctx context.Context, client Pods, r resizeap
 	}
 	list.AddNotes(false)
 	return list, checkReadings(list)
+}
+
+// open returns a client of the Prometheus, which the caller closes.
+func (p *prometheusFlags) open(line *cli.Progress) (*history.Client, error) {
+	client, err := history.New(history.Options{URL: p.url, CAFile: p.caFile, BearerTokenFile: p.tokenFile, Headers: p.headers, MaxAnswer: maxAnswerBytes, Progress: line.Query})
+	if err != nil {
+		return nil, fmt.Errorf("--prometheus: %w", err)
+	}
+	return client, nil
 }
 
 // checkReadings returns an error if no readings were found.

@@ -35,6 +35,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/cmd/client/cli"
@@ -61,6 +62,8 @@ type fixture struct {
 	// oom has a container killed while a change is watched. rollouts counts those that were started.
 	oom      bool
 	rollouts int
+	// unread are the cgroups that weir does not read, as NODE/CGROUP or CGROUP.
+	unread []string
 	// memory is what each container of web uses from the second look on; 50Mi if it is empty.
 	grows, memory string
 }
@@ -382,6 +385,45 @@ func (w *fixture) facts() *cluster.Facts {
 	return informer.FactsFromList(&corev1.NodeList{}, list, now)
 }
 
+// addNodes adds the nodes. n3 is smaller.
+func (w *fixture) addNodes() {
+	for _, name := range []string{"n1", "n2", "n3"} {
+		list := func(cpu, memory string) corev1.ResourceList {
+			return corev1.ResourceList{corev1.ResourceCPU: quantity(cpu), corev1.ResourceMemory: quantity(memory)}
+		}
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Capacity: list("4", "8Gi"), Allocatable: list("4", "8092Mi")}}
+		if name == "n3" {
+			n.Status = corev1.NodeStatus{Capacity: list("2", "4Gi"), Allocatable: list("1800m", "2996Mi")}
+		}
+		w.objects["/api/v1/nodes/"+name] = n
+	}
+	w.pods["shop/batch"] = pod("shop/batch", "n1", container("job", "2", "6Gi", "", ""))
+}
+
+// List answers as weir with a kubelet source that reads /stats/summary: readings in the last fifteen minutes.
+func (a asker) List(_ context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
+	list := &usage.List{}
+	for _, node := range []string{"n1", "n2", "n3"} {
+		for name, used := range map[string][2]float64{"": {900, 3000}, "pods": {500, 2000}, "kubelet": {60, 120}, "runtime": {40, 80}} {
+			if (name == "") != (r == usage.Nodes) || r == usage.Cgroups && q.Name != name || q.Node != "" && q.Node != node ||
+				slices.Contains(a.w.unread, name) || slices.Contains(a.w.unread, node+"/"+name) {
+				continue
+			}
+			it := usage.Item{Node: metric.NodeName(node), Cgroup: metric.CgroupPath(name), Readings: &usage.Readings{}}
+			for i := range 60 {
+				at, cpu, memory := now.Add(time.Duration(i-60)*15*time.Second), used[0], used[1]
+				if node == "n2" && (name == "" || name == "runtime") && i == 30 {
+					cpu, memory = cpu+200, memory+30 // a peak of the runtime
+				}
+				it.Readings.CPU = append(it.Readings.CPU, usage.Reading{Time: at, Value: cpu * 1e6})
+				it.Readings.Memory = append(it.Readings.Memory, usage.Reading{Time: at, Value: memory * (1 << 20)})
+			}
+			list.Items = append(list.Items, it)
+		}
+	}
+	return list, nil
+}
+
 // asker is the weir of the cluster.
 type asker struct {
 	*cli.Weir
@@ -471,6 +513,10 @@ func TestTranscripts(t *testing.T) {
 					w.forbids = w.forbids || words[1] == "forbidden"
 					w.oom = w.oom || words[1] == "oom"
 					switch words[1] {
+					case "nodes":
+						w.addNodes()
+					case "unread":
+						w.unread = append(w.unread, words[2])
 					case "manager":
 						w.manage(words[2])
 					case "grows":
