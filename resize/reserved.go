@@ -65,7 +65,7 @@ type rankedPoints struct {
 }
 
 // Add adds the readings of a cgroup of a node, in order of time; of the whole node if cgroup is empty. It
-// ignores a cgroup that is no part of a node.
+// ignores a cgroup that is not a part of a node.
 func (n *NodeReadings) Add(node, cgroup string, r Resource, points []UsagePoint) {
 	part, rank := WholeNode, 0
 	if cgroup != "" {

@@ -224,13 +224,13 @@ func readingsOf(view SampleReader, rows []listRow, n int) *Readings {
 		}
 	}
 	to := time.Unix(0, last)
-	of := func(id metric.ID) (readings []Reading) {
+	remembered := func(id metric.ID) (readings []Reading) {
 		for at, v := range view.Points(rows[0].entity, id, to.Add(-metric.DefaultHistory), to) {
 			readings = append(readings, Reading{at.UTC(), math.Round(v)})
 		}
 		return slices.Delete(readings, 0, max(0, len(readings)-n))
 	}
-	return &Readings{of(metric.CPUUsageRate), of(metric.MemoryWorkingSet)}
+	return &Readings{remembered(metric.CPUUsageRate), remembered(metric.MemoryWorkingSet)}
 }
 
 // podOf returns what the API server reports about the pod of e, or nil if it reports nothing or e has none.
