@@ -236,7 +236,7 @@ func (report *reservedReport) addNotes() error {
 			case slices.Contains(n.NotMeasured, resize.WholeNode) || slices.Contains(n.NotMeasured, resize.PodsPart):
 				blind = append(blind, n.Name)
 			case len(n.NotMeasured) > 0:
-				merged = append(merged, n.Name+" ("+joinParts(n.NotMeasured)+")")
+				merged = append(merged, fmt.Sprintf("%s %v", n.Name, n.NotMeasured))
 			}
 		}
 	}
@@ -258,24 +258,25 @@ func (report *reservedReport) addNotes() error {
 	return nil
 }
 
-func joinParts(parts []resize.NodePart) string {
-	var names []string
-	for _, p := range parts {
-		names = append(names, string(p))
-	}
-	return strings.Join(names, ", ")
-}
+// maxListed is how many nodes are listed one by one. Of more, only those are whose pods would not fit.
+const maxListed = 20
 
 // write describes the report as tables.
 func (report *reservedReport) write(p *humanize.Page, program string) {
 	rows := [][]string{{"NODES", "WHAT", "RESOURCE", "RESERVED NOW", "USED", "PROPOSED"}}
 	changes := [][]string{{"NODE", "RESOURCE", "ALLOCATABLE", "AFTER", "CHANGE", "REQUESTED"}}
 	var over []string
+	nodes := 0
+	for _, g := range report.Groups {
+		nodes += len(g.Nodes)
+	}
 	for _, g := range report.Groups {
 		rows = append(rows, groupRows(g)...)
 		for i := range g.Nodes {
 			n := &g.Nodes[i]
-			changes = append(changes, changeRows(n)...)
+			if nodes <= maxListed || len(n.Over) > 0 {
+				changes = append(changes, changeRows(n)...)
+			}
 			for _, r := range n.Over {
 				over = append(over, fmt.Sprintf("%s (%s: %s requested, %s allocatable)", n.Name, r, amount(r, n.Requested.Of(r)), amount(r, n.After.Of(r))))
 			}
@@ -287,8 +288,11 @@ func (report *reservedReport) write(p *humanize.Page, program string) {
 		p.Table(changes)
 		p.Gap()
 	}
+	if nodes > maxListed {
+		p.Line(0, humanize.Plain, fmt.Sprintf("Of %d nodes, only those are listed one by one that would have too little for their pods' requests: -o json has all.", nodes))
+	}
 	if len(over) > 0 {
-		p.Line(0, humanize.Plain, "The pods' requests would no longer fit: "+strings.Join(over, ", ")+". A kubelet that restarts with less may reject pods there: drain such nodes first.")
+		p.Line(0, humanize.Plain, "The pods' requests would no longer fit: "+humanize.List(over, 10)+". A kubelet that restarts with less may reject pods there: drain such nodes first.")
 	}
 	p.Line(0, humanize.Plain, fmt.Sprintf("RESERVED NOW is capacity less allocatable: a node's status has only the sum of kube-reserved, system-reserved and evictionHard. The proposed sum has %s of evictionHard (--eviction-hard).", amount(resize.Memory, &report.EvictionHard)))
 	for _, note := range report.Notes {
@@ -315,17 +319,11 @@ func groupRows(g *resize.ReservedGroup) (rows [][]string) {
 		rows = append(rows, []string{label, v.Field, string(v.Resource), missing, used, amount(v.Resource, v.Proposed)})
 	}
 	for _, r := range resize.Resources() {
-		least, most := g.Nodes[0].Now.Of(r), g.Nodes[0].Now.Of(r)
-		for i := range g.Nodes {
-			if now := g.Nodes[i].Now.Of(r); now.Cmp(*least) < 0 {
-				least = now
-			} else if now.Cmp(*most) > 0 {
-				most = now
-			}
-		}
-		now := amount(r, least)
-		if least.Cmp(*most) != 0 {
-			now += " to " + amount(r, most)
+		byNow := func(a, b resize.ReservedNode) int { return a.Now.Of(r).Cmp(*b.Now.Of(r)) }
+		least, most := slices.MinFunc(g.Nodes, byNow), slices.MaxFunc(g.Nodes, byNow)
+		now := amount(r, least.Now.Of(r))
+		if byNow(least, most) != 0 {
+			now += " to " + amount(r, most.Now.Of(r))
 		}
 		sum := missing
 		if g.Sum != nil {

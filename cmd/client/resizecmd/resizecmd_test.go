@@ -515,6 +515,13 @@ func TestTranscripts(t *testing.T) {
 					switch words[1] {
 					case "nodes":
 						w.addNodes()
+					case "many":
+						for i := range 20 {
+							n := *w.objects["/api/v1/nodes/n1"].(*corev1.Node)
+							n.Name = fmt.Sprintf("n1%02d", i)
+							n.Status.Allocatable = corev1.ResourceList{"cpu": quantity("4"), "memory": quantity("8Gi")}
+							w.objects["/api/v1/nodes/"+n.Name] = &n
+						}
 					case "unread":
 						w.unread = append(w.unread, words[2])
 					case "manager":
