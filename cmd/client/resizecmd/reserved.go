@@ -254,7 +254,7 @@ func (report *reservedReport) addNotes() error {
 	}
 	report.Notes = append(report.Notes,
 		"Memory is the working set, as the kubelet counts it for evictions: page cache in active use is part of it.",
-		"With enforceNodeAllocatable [pods], the default, these values are only subtracted from what is allocatable: they limit no system process.")
+		"With enforceNodeAllocatable [pods], the default, these values lower what is allocatable and the limit of all pods together: they limit no system process.")
 	return nil
 }
 
