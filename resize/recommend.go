@@ -28,6 +28,11 @@ type PodRecommendation struct {
 	// Frees is the amount that the scheduler gets back if all proposals are applied; negative if
 	// requests grow.
 	Frees Freed `json:"frees"`
+	// Pairs are changes of a request together with the target of the HPA that scales by it. Requests and
+	// Frees do not include them.
+	Pairs []Pair `json:"pairs,omitempty"`
+	// Loads are what the pods of a workload used, for Reconsider.
+	Loads []Load `json:"loads,omitempty"`
 	// Notes are sentences to read before applying the recommendation.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -61,6 +66,8 @@ type Advice struct {
 	ProposedLimit *resource.Quantity `json:"proposedLimit,omitempty"`
 	Reason        AdviceReason       `json:"reason"`
 	Message       string             `json:"message"`
+
+	need int64 // what would have been proposed, if the reason is Autoscaled
 }
 
 // UsageFigure is the usage of a resource as one number.
@@ -173,7 +180,7 @@ func (ad *adviser) advise(refused *Refusal) Advice {
 		bars = ad.workload.refusals(change)
 	}
 	if len(bars) > 0 {
-		a.Reason, a.Message = bars[0].Reason, fmt.Sprintf("%s; but %s", text, bars[0].Message)
+		a.Reason, a.Message, a.need = bars[0].Reason, fmt.Sprintf("%s; but %s", text, bars[0].Message), need
 		return a
 	}
 	a.Proposed = Quantity(ad.resource, need)
@@ -291,12 +298,16 @@ func newFigure(r Resource, o *Options, pods ...PodUsage) *UsageFigure {
 	if o.Tool != nil {
 		f.Estimate = optionalQuantity(r, o.Tool.Estimate(r, pods))
 	}
-	value := quantile(all, f.Percentile)
+	f.Value = *Quantity(r, wholeUnits(r, quantile(all, f.Percentile)))
+	return f
+}
+
+// wholeUnits returns usage in millicores or bytes, rounded up.
+func wholeUnits(r Resource, value float64) int64 {
 	if r == CPU {
 		value = math.Round(value*1e9) / 1e6 // the kernel counts CPU time in nanoseconds
 	}
-	f.Value = *Quantity(r, int64(math.Ceil(value)))
-	return f
+	return int64(math.Ceil(value))
 }
 
 // need returns the request that fits the usage, and how it was computed.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -41,6 +42,10 @@ type UtilizationTarget struct {
 	Resource   Resource
 	Container  string // empty for the whole pod
 	Percent    int32
+	// Spec is that of the HPA, with the API server's defaults, and Metric the index in its metrics. Without
+	// a Spec there are no Pairs.
+	Spec   *autoscalingv2.HorizontalPodAutoscalerSpec
+	Metric int
 }
 
 // Member is a pod of a workload.
@@ -105,7 +110,7 @@ func RecommendWorkload(w *Workload, use func(m Member, container string, r Resou
 }
 
 // Reconsider returns a recommendation of RecommendWorkload for the requests of w.Template and the
-// LimitRanges of w, from the same usage.
+// LimitRanges of w, from the same usage, with Pairs for what the autoscalers of w keep as it is.
 func (w *Workload) Reconsider(rec *PodRecommendation, o Options) *PodRecommendation {
 	facts := *rec.Workload
 	facts.FromTemplate = true
@@ -118,6 +123,7 @@ func (w *Workload) Reconsider(rec *PodRecommendation, o Options) *PodRecommendat
 		}
 		return nil
 	}, &o)
+	w.addPairs(again, rec)
 	var foreign []string
 	for i := range rec.Requests {
 		if name := rec.Requests[i].Container; name != "" && w.Template.Container(name) == nil && !slices.Contains(foreign, name) {

@@ -30,7 +30,8 @@
 //
 // A workload's recommendation is from the readings of all its pods, also of those that are gone. Its
 // requests are those of its newest pod; "weir resize recommend" reads the pod templates, the autoscalers
-// and the LimitRanges with the user's own rights and considers them.
+// and the LimitRanges with the user's own rights and considers them. For that, the answer for one workload
+// also has its loads: what its pods used together at each time.
 //
 // # Files
 //

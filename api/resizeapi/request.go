@@ -39,6 +39,9 @@ type Request struct {
 	Options   resize.Options
 	// All also includes pods that have no proposal.
 	All bool
+	// Loads adds the loads of all workloads. It is not a parameter of the API: only the answer for one
+	// workload has them there.
+	Loads bool
 
 	query url.Values // the parameters that were set
 }

@@ -66,7 +66,11 @@ func (l *RecommendationList) Add(rec *resize.PodRecommendation, all bool) {
 func (l *RecommendationList) AddWorkloads(groups *resize.Groups, r *Request, usage func(*resize.Workload) func(resize.Member, string, resize.Resource) []resize.UsagePoint) {
 	for _, w := range groups.Sorted() {
 		if one := r.Workload; one.Name == "" || w.Owner == one {
-			l.Add(resize.RecommendWorkload(w, usage(w), r.Options), r.All || one.Name != "")
+			rec := resize.RecommendWorkload(w, usage(w), r.Options)
+			if one.Name != "" || r.Loads {
+				rec.Loads = w.Loads(usage(w), &r.Options)
+			}
+			l.Add(rec, r.All || one.Name != "")
 		}
 	}
 	l.AddNotes(false)

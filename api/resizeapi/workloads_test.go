@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +113,21 @@ func (h *history) get(tb testing.TB, path string) *resizeapi.RecommendationList 
 	return &list
 }
 
+// wantLoads are the loads of two pods at each time, whichever they are.
+const wantLoads = "cpu : 60 readings of 2 pods, 204; cpu c0: 60 readings of 2 pods, 102; cpu c1: 60 readings of 2 pods, 102; " +
+	"memory : 60 readings of 2 pods, 268435456000; memory c0: 60 readings of 2 pods, 134217728000; memory c1: 60 readings of 2 pods, 134217728000"
+
+// loads describes the loads of a workload by the last of their readings.
+func loads(rec *resize.PodRecommendation) string {
+	var words []string
+	for _, l := range rec.Loads {
+		last := l.Readings[len(l.Readings)-1]
+		n := len(slices.DeleteFunc(l.Readings, func(r resize.LoadReading) bool { return r.Pods != 2 || r.Missing != 0 }))
+		words = append(words, fmt.Sprintf("%s %s: %d readings of %d pods, %d", l.Resource, l.Container, n, last.Pods, last.Milli))
+	}
+	return strings.Join(words, "; ")
+}
+
 // The pods of a rollout, old and new, are one workload: the old ones had the highest memory.
 func TestWorkloads(t *testing.T) {
 	h := newHistory(t, 3, 2)
@@ -123,6 +139,9 @@ func TestWorkloads(t *testing.T) {
 		for _, rec := range list.Items {
 			if w := rec.Workload; rec.Pod != "" || w == nil || w.Kind != "Deployment" || !strings.HasPrefix(w.Name, "web-") || w.Pods != 2 || w.GonePods != 2 || w.FromTemplate {
 				t.Errorf("%s: got pod %q of %+v, want a Deployment of 2 pods and 2 that are gone", path, rec.Pod, w)
+			}
+			if of := loads(rec); strings.Contains(path, "workload=") != (of != "") || of != "" && of != wantLoads {
+				t.Errorf("%s: got loads %s, want %s of the one workload that is named", path, of, wantLoads)
 			}
 			if len(rec.Requests) != 2*containersPerPod {
 				t.Errorf("%s: got %d requests, want %d", path, len(rec.Requests), 2*containersPerPod)

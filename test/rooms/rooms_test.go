@@ -38,7 +38,7 @@ var table = []room{
 	{"api/*", []string{"metric", "cluster", "explain", "autoscaler", "eviction", "resize", "internal/history", "internal/recording", "internal/feature", "internal/options", "internal/usererror", "api/replicas", "api/weirdev", "api/rights", "api/metricsgroup"}},
 	{"autoscaler", []string{"metric", "cluster", "explain", "internal/history", "internal/recording", "internal/feature", "internal/usererror"}},
 	{"eviction", []string{"metric", "cluster", "internal/feature", "internal/usererror"}},
-	{"resize", []string{"metric", "cluster", "internal/history", "internal/trace"}},
+	{"resize", []string{"metric", "cluster", "autoscaler", "internal/history", "internal/trace"}},
 	{"cmd", []string{"*"}},
 	{"docs/examples", []string{"metric", "cluster", "internal/options", "api/rights", "api/weirdev"}},
 	{"deploy", []string{"*"}}, // tests of the manifests

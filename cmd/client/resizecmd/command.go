@@ -8,7 +8,7 @@
 // Files: command.go has the common flags, recommend.go, apply.go and replay.go the commands, applyworkload.go
 // and watch.go apply to a whole workload and watch it, prometheus.go
 // reads usage from a Prometheus, reserved.go proposes what kubelets should reserve, text.go writes the text. workloads.go recommends for whole workloads by
-// their templates and what the cluster restricts; patch.go writes that as patches, and manifest.go as a diff of
+// their templates and what the cluster restricts, pair.go also the target of an HPA; patch.go writes that as patches, and manifest.go as a diff of
 // a file of manifests.
 package resizecmd
 

@@ -3,9 +3,11 @@ package resizecmd
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
@@ -25,6 +27,10 @@ func (r *recommendCommand) writesManifests() bool { return r.output == patchForm
 func (r *recommendCommand) writePatches(out io.Writer, list *resizeapi.RecommendationList) error {
 	var text strings.Builder
 	for _, rec := range list.Items {
+		var hpas map[string]*autoscalingv2.HorizontalPodAutoscalerSpec
+		if r.withHPA {
+			hpas = adoptPairs(rec)
+		}
 		if len(rec.Changes()) == 0 {
 			continue
 		}
@@ -37,6 +43,12 @@ func (r *recommendCommand) writePatches(out io.Writer, list *resizeapi.Recommend
 			return fmt.Errorf("write the patch of %s: %w", rec.Workload, err)
 		}
 		fmt.Fprintf(&text, "---\n# kubectl patch %s -n %s --patch-file FILE\n%s", strings.Replace(rec.Workload.String(), "/", " ", 1), rec.Namespace, body)
+		for _, name := range slices.Sorted(maps.Keys(hpas)) {
+			if body, err = yaml.Marshal(hpaPatch(rec.Namespace, name, hpas[name])); err != nil {
+				return fmt.Errorf("write the patch of the HPA of %s: %w", rec.Workload, err)
+			}
+			fmt.Fprintf(&text, "---\n# Only together with the patch of %s above: pause the HPA meanwhile.\n%s", rec.Workload, body)
+		}
 	}
 	if text.Len() == 0 {
 		text.WriteString("# No request is to change. Without -o patch the command shows why.\n")

@@ -22,6 +22,7 @@ type recommendCommand struct {
 	commonFlags
 	prometheus prometheusFlags
 	everywhere bool
+	withHPA    bool
 	manifest   string // the file of --filename
 	timeout    time.Duration
 }
@@ -38,7 +39,8 @@ Nothing is changed.
 With --workloads, or of a workload such as deployment/web, the advice is for the pod
 template: it comes from the readings of all pods, also of those that are gone, and with
 -o patch it is a patch. With -f it is a diff of a file of manifests, for the workloads in
-it. A request by whose utilisation an HPA scales stays as it is.
+it. A request by whose utilisation an HPA scales stays as it is; of one workload the
+command shows with which target of the HPA it could change.
 
 weir remembers a quarter of an hour. With --prometheus the readings are of the time
 since --since, and pods are read from the cluster; the Prometheus must scrape weir's
@@ -60,6 +62,7 @@ since --since, and pods are read from the cluster; the Prometheus must scrape we
 	f.Bool("workloads", false, "for Deployments and other workloads, by the readings of all their pods")
 	addParameters(f)
 	r.prometheus.addFlags(f)
+	f.BoolVar(&r.withHPA, "with-hpa", false, "with -o patch also change requests by which an HPA scales, and its target with them")
 	f.StringVarP(&r.manifest, "filename", "f", "", "print a diff of this `FILE` of manifests, for its workloads")
 	f.StringVarP(&r.output, "output", "o", "", "wide, json, yaml, patch (of a workload), jsonpath=TEMPLATE or custom-columns=TITLE:PATH,...; a narrow table if empty")
 	f.DurationVar(&r.timeout, "timeout", 30*time.Second, "time the answer may take")
@@ -69,11 +72,8 @@ since --since, and pods are read from the cluster; the Prometheus must scrape we
 }
 
 func (r *recommendCommand) run(cmd *cobra.Command, args []string) error {
-	if err := cli.Output(r.output, "", "wide", patchFormat, cli.CustomColumns); err != nil {
+	if err := r.checkFlags(); err != nil {
 		return err
-	}
-	if r.timeout <= 0 {
-		return cli.Usage(fmt.Errorf("--timeout cannot be %v", r.timeout))
 	}
 	request, err := r.request(cmd.Flags(), args)
 	if err != nil {
@@ -102,6 +102,17 @@ func (r *recommendCommand) run(cmd *cobra.Command, args []string) error {
 		r.writeList(p, list, request.All, r.applyHint(cmd.Flags()))
 	}
 	return p.Print(cmd.OutOrStdout())
+}
+
+// checkFlags returns an error for flags that make no sense.
+func (r *recommendCommand) checkFlags() error {
+	switch {
+	case r.timeout <= 0:
+		return cli.Usage(fmt.Errorf("--timeout cannot be %v", r.timeout))
+	case r.withHPA && r.output != patchFormat:
+		return cli.Usage(errors.New("--with-hpa is for -o patch"))
+	}
+	return cli.Output(r.output, "", "wide", patchFormat, cli.CustomColumns)
 }
 
 // applyHint returns a function for the command that applies a pod's recommendation, with the same

@@ -93,13 +93,30 @@ func (w *fixture) addWeb() {
 		Spec: appsv1.ReplicaSetSpec{Replicas: &two, Template: *template.DeepCopy()}}
 	w.objects["/api/v1/namespaces/blog/limitranges/least"] = corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "blog", Name: "least"},
 		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Min: corev1.ResourceList{corev1.ResourceMemory: quantity("96Mi")}}}}}
-	w.objects["/apis/autoscaling/v2/namespaces/blog/horizontalpodautoscalers/web"] = autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "blog", Name: "web"},
+	w.objects[hpaPath] = autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "blog", Name: "web"},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "web"},
-			Metrics: []autoscalingv2.MetricSpec{{Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu", Target: autoscalingv2.MetricTarget{AverageUtilization: new(int32(60))}}}}}}
+			MinReplicas: new(int32(1)), MaxReplicas: 10, Metrics: []autoscalingv2.MetricSpec{{Type: "Resource", Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu",
+				Target: autoscalingv2.MetricTarget{Type: "Utilization", AverageUtilization: new(int32(60))}}}}}}
+}
+
+// scaleBy gives the HPA of web a behavior, and a metric of a container or a tolerance of zero.
+func (w *fixture) scaleBy(what string) {
+	hpa := w.objects[hpaPath].(autoscalingv2.HorizontalPodAutoscaler)
+	up := &autoscalingv2.HPAScalingRules{SelectPolicy: new(autoscalingv2.MinChangePolicySelect)}
+	hpa.Spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: up}
+	if what == "no-tolerance" {
+		up.Tolerance = new(quantity("0"))
+	} else {
+		m := &hpa.Spec.Metrics[0]
+		m.Type, m.ContainerResource = "ContainerResource", &autoscalingv2.ContainerResourceMetricSource{Name: m.Resource.Name, Container: what, Target: m.Resource.Target}
+		m.Resource = nil
+	}
+	w.objects[hpaPath] = hpa
 }
 
 // The objects of the Deployment web.
 const (
+	hpaPath        = "/apis/autoscaling/v2/namespaces/blog/horizontalpodautoscalers/web"
 	deploymentPath = "/apis/apps/v1/namespaces/blog/deployments/web"
 	replicaSetPath = "/apis/apps/v1/namespaces/blog/replicasets/web-5d4f8c7b9"
 )
@@ -526,6 +543,8 @@ func TestTranscripts(t *testing.T) {
 						w.unread = append(w.unread, words[2])
 					case "manager":
 						w.manage(words[2])
+					case "hpa":
+						w.scaleBy(words[2])
 					case "grows":
 						w.grows = words[2]
 					}

@@ -231,11 +231,15 @@ func (r *recommendCommand) writePod(p *humanize.Page, l *resizeapi.Recommendatio
 			line(fmt.Sprintf("%s %s: %s", cmp.Or(a.Container, ownName), a.Resource, changeText(a)))
 			p.Line(2, humanize.Plain, strings.ReplaceAll(a.Message, "`weir ", "`"+r.Program+" ")+".")
 		}
+		writePairs(p, rec)
 		p.Gap()
 		changes := len(rec.Changes()) > 0
-		if changes {
+		switch {
+		case changes:
 			line(fmt.Sprintf("Frees %s CPU and %s memory.", amount(resize.CPU, &rec.Frees.CPU), amount(resize.Memory, &rec.Frees.Memory)))
-		} else {
+		case slices.ContainsFunc(rec.Pairs, func(p resize.Pair) bool { return p.Refused == "" }):
+			line("No request is to change without its HPA.")
+		default:
 			line("No request is to change.")
 		}
 		for _, n := range rec.Notes {

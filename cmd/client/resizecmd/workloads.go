@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/humanize"
@@ -149,9 +150,10 @@ func (s *clusterState) readTemplates(ctx context.Context, r *resizeapi.Request, 
 // addAutoscaler adds the targets of an autoscaler that are shares of requests.
 func (s *clusterState) addAutoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) {
 	key := workloadKey{hpa.Namespace, cluster.Owner{Kind: hpa.Spec.ScaleTargetRef.Kind, Name: hpa.Spec.ScaleTargetRef.Name}}
+	autoscaler.Default(&hpa.Spec) // as an API server does
 	for i := range hpa.Spec.Metrics {
 		m := &hpa.Spec.Metrics[i]
-		t := resize.UtilizationTarget{Autoscaler: hpa.Name}
+		t := resize.UtilizationTarget{Autoscaler: hpa.Name, Spec: &hpa.Spec, Metric: i}
 		var target *int32
 		switch {
 		case m.Resource != nil:
@@ -210,6 +212,7 @@ func (s *clusterState) reconsider(list *resizeapi.RecommendationList, r *resizea
 		} else if s.client != nil {
 			unread++
 		}
+		rec.Loads = nil // they were for pairs
 		again.Add(rec, r.All || r.Workload.Name != "" || isAutoscaled(rec))
 	}
 	if unread > 0 {
@@ -227,6 +230,8 @@ func isAutoscaled(rec *resize.PodRecommendation) bool {
 // of weir or from a Prometheus.
 func (r *recommendCommand) recommendWorkloads(ctx context.Context, request resizeapi.Request, line *cli.Progress) (*resizeapi.RecommendationList, error) {
 	ask := request.Clone()
+	// Text has pairs of one workload only.
+	ask.Loads = request.Workload.Name == "" && (r.withHPA || !slices.Contains([]string{"", "wide", patchFormat}, r.output))
 	if err := ask.Set("all", "true"); err != nil { // a template may request what pods do not
 		return nil, err
 	}
@@ -239,6 +244,9 @@ func (r *recommendCommand) recommendWorkloads(ctx context.Context, request resiz
 	var state *clusterState
 	if err == nil {
 		state, err = readCluster(ctx, client, &request, list)
+	}
+	if err == nil && ask.Loads {
+		r.readLoads(ctx, request, state, list)
 	}
 	if err != nil {
 		if r.writesManifests() {
