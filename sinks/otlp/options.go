@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -18,26 +17,8 @@ type Options struct {
 	push.Options
 	// Attributes are added to each resource.
 	Attributes map[string]string
-	// Compression is how metrics are compressed; the default is Gzip.
-	Compression Compression
 	// Events sends the Events of the cluster, too: see NewEvents.
 	Events bool
-}
-
-// Compression is how requests are compressed.
-type Compression string
-
-// The compressions.
-const (
-	Gzip Compression = "gzip"
-	None Compression = "none"
-)
-
-func parseCompression(value string) (Compression, error) {
-	if c := Compression(value); c == Gzip || c == None {
-		return c, nil
-	}
-	return "", errors.New("it is gzip or none")
 }
 
 // Table has the options of --sink=otlp.
@@ -46,7 +27,6 @@ var Table = slices.Concat(options.Within(push.Table, func(o *Options) *push.Opti
 		o.Attributes, err = options.Pairs(given)
 		return err
 	}},
-	options.Field("compression", "gzip or none: none takes a third less CPU, and ten times the bytes (default gzip)", func(o *Options) *Compression { return &o.Compression }, parseCompression),
 	options.Field("events", "also send the cluster's Events, as log records (default false)", func(o *Options) *bool { return &o.Events }, options.Bool),
 }).Sorted()
 

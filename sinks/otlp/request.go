@@ -61,8 +61,8 @@ type point struct {
 	ended       bool
 }
 
-func newRequest(o *Options) *request {
-	r := &request{own: attributes(o.Attributes), packer: packer{none: o.Compression == None}}
+func newRequest(own map[string]string) *request {
+	r := &request{own: attributes(own)}
 	r.scope = protowire.AppendBytes(protowire.AppendTag(nil, fieldScope, protowire.BytesType), encode(scope))
 	for k := range r.names {
 		r.names[k] = map[string]*[metric.NumMetrics]definition{}
@@ -221,17 +221,13 @@ func (r *request) Encode() []byte {
 
 // packer compresses requests. It keeps its buffers.
 type packer struct {
-	none bool // it does not compress
-	zip  *gzip.Writer
-	out  bytes.Buffer
+	zip *gzip.Writer
+	out bytes.Buffer
 }
 
 // pack returns a message in the form in which it is sent. It takes no more memory than it needs,
 // because it waits.
 func (p *packer) pack(message []byte) []byte {
-	if p.none {
-		return bytes.Clone(message)
-	}
 	if p.zip == nil {
 		p.zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level exists
 	}

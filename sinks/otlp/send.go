@@ -20,7 +20,7 @@ type Sink struct{ *push.Sink[labels] }
 // New returns a Sink. The error is about certificates or credentials.
 func New(o Options) (*Sink, error) {
 	o.Options = withDefaults(o.Options)
-	sink, err := push.New(o.Options, "otlp", newRequest(&o))
+	sink, err := push.New(o.Options, "otlp", newRequest(o.Attributes))
 	if err != nil {
 		return nil, err
 	}
@@ -42,21 +42,15 @@ func withDefaults(o push.Options) push.Options {
 
 // send sends one request, and parses the answer if the receiver accepts it.
 func send(ctx context.Context, s *push.Sender, path string, request []byte, answer proto.Message) error {
-	header := map[string]string{"Content-Type": "application/x-protobuf"}
-	if isGzip(request) { // the write-ahead log may have those of another compression
-		header["Content-Encoding"] = "gzip"
-	}
 	got, err := s.Post(ctx, &push.Request{
-		Path: path, Body: request, IsTemporary: isTemporary, Header: header,
+		Path: path, Body: request, IsTemporary: isTemporary,
+		Header: map[string]string{"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"},
 	})
 	if err == nil {
 		_ = proto.Unmarshal(got.Body, answer) // the request is not sent again for a body that breaks off
 	}
 	return err
 }
-
-// isGzip reports whether a request is compressed. The first byte of one that is not is that of its first field.
-func isGzip(request []byte) bool { return len(request) > 0 && request[0] == 0x1f }
 
 // isTemporary reports whether a request is sent again after an answer with this status, by the
 // specification of OTLP.
