@@ -8,11 +8,10 @@ import (
 	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/resize"
 )
 
@@ -68,65 +67,19 @@ func unpatchable(rec *resize.PodRecommendation) string {
 	return ""
 }
 
-// podPatch is the part of a pod template that changes.
-type podPatch struct {
-	Resources      *corev1.ResourceRequirements `json:"resources,omitempty"`
-	InitContainers []*containerPatch            `json:"initContainers,omitempty"`
-	Containers     []*containerPatch            `json:"containers,omitempty"`
-}
-
-type containerPatch struct {
-	Name      string                      `json:"name"`
-	Resources corev1.ResourceRequirements `json:"resources"`
-}
-
-// resourcesOf returns the resources that an advice is about.
-func (p *podPatch) resourcesOf(a *resize.Advice) *corev1.ResourceRequirements {
-	if a.Container == "" {
-		if p.Resources == nil {
-			p.Resources = &corev1.ResourceRequirements{}
-		}
-		return p.Resources
-	}
-	list := &p.Containers
-	if a.Sidecar {
-		list = &p.InitContainers
-	}
-	i := slices.IndexFunc(*list, func(c *containerPatch) bool { return c.Name == a.Container })
-	if i < 0 {
-		i = len(*list)
-		*list = append(*list, &containerPatch{Name: a.Container})
-	}
-	return &(*list)[i].Resources
-}
-
-// patchOf returns the patch. It names its object, as kustomize requires.
+// patchOf returns the patch of a workload's template.
 func patchOf(rec *resize.PodRecommendation) map[string]any {
-	type object = map[string]any
-	var pod podPatch
+	template := &resize.PodResources{}
 	for i := range rec.Requests {
 		a := &rec.Requests[i]
-		set := func(list *corev1.ResourceList, q *resource.Quantity) {
-			if q == nil {
-				return
-			}
-			if *list == nil {
-				*list = corev1.ResourceList{}
-			}
-			(*list)[corev1.ResourceName(a.Resource)] = *q
+		if a.Container == "" || template.Container(a.Container) != nil {
+			continue
 		}
-		if a.Proposed != nil {
-			resources := pod.resourcesOf(a)
-			set(&resources.Requests, a.Proposed)
-			set(&resources.Limits, a.ProposedLimit)
+		c := resize.ContainerResources{Name: a.Container, Role: cluster.Regular}
+		if a.Sidecar {
+			c.Role = cluster.Sidecar
 		}
+		template.Containers = append(template.Containers, c)
 	}
-	spec := object{"template": object{"spec": pod}}
-	if rec.Workload.Kind == "CronJob" {
-		spec = object{"jobTemplate": object{"spec": spec}}
-	}
-	return object{
-		"apiVersion": templateKinds[rec.Workload.Kind].group, "kind": rec.Workload.Kind,
-		"metadata": object{"name": rec.Workload.Name, "namespace": rec.Namespace}, "spec": spec,
-	}
+	return workloadRef(rec.Workload.Kind, rec.Namespace, rec.Workload.Name).Patch(template, rec.Changes())
 }

@@ -329,11 +329,11 @@ func groupRows(g *resize.ReservedGroup) (rows [][]string) {
 		if g.Sum != nil {
 			sum = amount(r, g.Sum.Of(r))
 		}
-		what := "both"
+		subject := "both"
 		if r == resize.Memory {
-			what = "both and evictionHard"
+			subject = "both and evictionHard"
 		}
-		rows = append(rows, []string{label, what, string(r), now, missing, sum})
+		rows = append(rows, []string{label, subject, string(r), now, missing, sum})
 	}
 	return rows
 }
