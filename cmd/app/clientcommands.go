@@ -1,11 +1,15 @@
 package app
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/cmd/client"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/recordingcmd"
 	"github.com/weir-metrics/weir/cmd/client/replaycmd"
+	"github.com/weir-metrics/weir/internal/trace"
 )
 
 // newClientCommands returns the commands that ask a running weir: the one at --server, or else the
@@ -14,7 +18,9 @@ import (
 func newClientCommands(getenv func(string) string, local string) []*cobra.Command {
 	where := cli.Location{Getenv: getenv, Local: local}
 	cluster := cli.Location{Getenv: getenv} // without a weir on this machine: a doctor is for a cluster
-	commands := client.New(&where, &cluster, "")
+	commands := client.New(&where, &cluster, "", func(ctx context.Context, path, namespace string, line *cli.Progress) ([]trace.Entity, error) {
+		return recordingcmd.Usage(ctx, path, namespace, line, pipeline)
+	})
 	for _, cmd := range []*cobra.Command{commands.Top, commands.Explain, commands.Evaluate, commands.Resize} {
 		where.AddServerFlag(cmd.PersistentFlags())
 	}

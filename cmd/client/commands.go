@@ -23,8 +23,9 @@ type Commands struct {
 }
 
 // New returns the commands. They ask the weir at where, and Doctor the one at cluster. A plugin has
-// the name program and uses the namespace of the kubeconfig; program is empty for weir itself.
-func New(where, cluster *cli.Location, program string) Commands {
+// the name program and uses the namespace of the kubeconfig; program is empty for weir itself. recorded
+// plays recordings; a program that plays none passes nil.
+func New(where, cluster *cli.Location, program string, recorded resizecmd.RecordedUsage) Commands {
 	var namespace func() (string, error)
 	if program != "" {
 		namespace = where.Namespace
@@ -48,7 +49,7 @@ func New(where, cluster *cli.Location, program string) Commands {
 			Connect: func() (evaluatecmd.Evaluator, error) { return where.Connect() }, Namespace: namespace, Program: program,
 		}),
 		Resize: resizecmd.NewCommand(resizecmd.Options{
-			Connect: func() (resizecmd.Asker, error) { return where.Connect() }, Cluster: func() (resizecmd.Pods, error) { return where.Cluster() }, Namespace: namespace, Program: program,
+			Connect: func() (resizecmd.Asker, error) { return where.Connect() }, Cluster: func() (resizecmd.Pods, error) { return where.Cluster() }, Namespace: namespace, Program: program, Recorded: recorded,
 		}),
 		Doctor: doctorcmd.NewCommand(doctorcmd.Options{
 			Connect: func() (doctorcmd.Asker, error) { return cluster.Connect() }, Cluster: cluster.Cluster, Program: program,

@@ -29,7 +29,7 @@ kubeconfig. --server names another.`,
 	}
 	where.AddServerFlag(root.PersistentFlags())
 	where.AddClusterFlags(root.PersistentFlags())
-	commands := client.New(&where, &where, program)
+	commands := client.New(&where, &where, program, nil)
 	root.SetHelpCommand(cli.NewHelp())
 	root.AddCommand(
 		commands.Top, commands.Explain, commands.Resize, commands.Doctor,

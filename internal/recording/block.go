@@ -59,6 +59,13 @@ type blockReader struct {
 	buf  []byte
 }
 
+// IsRecording reports whether r begins as a recording of any version.
+func IsRecording(r io.ReaderAt) bool {
+	var begin [len(header) - 1]byte
+	_, err := r.ReadAt(begin[:], 0)
+	return err == nil && string(begin[:]) == header[:len(begin)]
+}
+
 // readHeader reads the header of the file.
 func (b *blockReader) readHeader() error {
 	n, err := io.ReadFull(b.r, b.head[:len(header)])

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// maxValues limits what Read takes: 50 million values, which need about 2 GB.
-const maxValues = 50e6
+// MaxValues limits the values of a trace in memory: 50 million, which need about 2 GB.
+const MaxValues = 50e6
 
 // Read reads a trace from CSV. The first line names the columns, in any order:
 //
@@ -107,8 +107,8 @@ func (t *table) add(row []string) error {
 		if err != nil || !(v >= 0) || math.IsInf(v, 0) {
 			return fmt.Errorf("%s %q must be a number that is not negative", t.head[column], text)
 		}
-		if t.values++; t.values > maxValues {
-			return fmt.Errorf("a trace may have %.0f values: split it into files", maxValues)
+		if t.values++; t.values > MaxValues {
+			return fmt.Errorf("a trace may have %.0f values: split it into files", MaxValues)
 		}
 		metrics := t.entities[i].Metrics
 		metrics[t.head[column]] = append(metrics[t.head[column]], Reading{at, v})

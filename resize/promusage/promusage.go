@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/internal/history"
+	"github.com/weir-metrics/weir/internal/trace"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/resize"
 )
@@ -74,19 +75,69 @@ func (u *ContainerUsage) Containers() iter.Seq[metric.Entity] {
 	}
 }
 
+// Entities returns the usage, and the requests if known, as a trace of package resize/replay. A name is
+// NAMESPACE/POD/CONTAINER.
+func (u *ContainerUsage) Entities(requests *ContainerUsage) (entities []trace.Entity) {
+	byName := map[string]map[string]trace.Series{}
+	for suffix, part := range map[string]*ContainerUsage{"": u, "_request": requests} {
+		if part == nil {
+			continue
+		}
+		for k, points := range part.series {
+			if u.series[k] == nil {
+				continue
+			}
+			name := strings.Join([]string{k.namespace, k.pod, k.container}, "/")
+			if byName[name] == nil {
+				byName[name] = map[string]trace.Series{}
+			}
+			series := make(trace.Series, len(points))
+			for i, p := range points {
+				series[i] = trace.Reading(p)
+			}
+			byName[name][string(k.resource)+suffix] = series
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		entities = append(entities, trace.Entity{Name: name, Metrics: byName[name]})
+	}
+	return entities
+}
+
 // Read reads the usage of CPU and memory. If the server has no readings of a container, Points
 // returns none for it; that is not an error.
 func Read(ctx context.Context, h *history.Client, r Request) (*ContainerUsage, error) {
+	step := stepFor(r.To.Sub(r.From))
+	return r.read(ctx, h, "use", func(what resize.Resource) []string { return r.queries(what, step) })
+}
+
+// ReadRequests reads what containers requested: weir's metrics, or else those of kube-state-metrics.
+func ReadRequests(ctx context.Context, h *history.Client, r Request) (*ContainerUsage, error) {
+	return r.read(ctx, h, "requests", func(what resize.Resource) (queries []string) {
+		weir := map[resize.Resource]string{resize.CPU: "weir_container_cpu_request_cores", resize.Memory: "weir_container_memory_request_bytes"}
+		for _, series := range []struct {
+			name     string
+			matchers []string
+		}{
+			{weir[what], nil}, {"kube_pod_container_resource_requests", []string{fmt.Sprintf("resource=%q", what)}},
+		} {
+			queries = append(queries, fmt.Sprintf("max by (namespace, pod, container) (%s{%s})", series.name, strings.Join(append(series.matchers, r.matchers()...), ",")))
+		}
+		return queries
+	})
+}
+
+// read reads series of containers. The first of the queries that has readings of a container is used.
+func (r *Request) read(ctx context.Context, h *history.Client, values string, queries func(resize.Resource) []string) (*ContainerUsage, error) {
 	step := stepFor(r.To.Sub(r.From))
 	// The times are truncated, so that the same request a minute later gives the same readings.
 	from, to := r.From.Truncate(step), r.To.Truncate(step)
 	u := &ContainerUsage{map[containerKey][]resize.UsagePoint{}}
 	for _, what := range resize.Resources() {
-		// The first query that has readings of a container is used.
-		for _, query := range r.queries(what, step) {
+		for _, query := range queries(what) {
 			lines, err := h.Range(ctx, query, from, to, step)
 			if err != nil {
-				return nil, fmt.Errorf("read %s use: %w", what, err)
+				return nil, fmt.Errorf("read %s %s: %w", what, values, err)
 			}
 			found := map[containerKey][]resize.UsagePoint{}
 			for _, line := range lines {

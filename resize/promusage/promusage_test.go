@@ -3,7 +3,9 @@ package promusage
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +66,9 @@ func exposition(w io.Writer) {
 	metric("weir_container_cpu_usage_cores", "gauge", series{web, 0, 120, flat(0.1)})
 	metric("weir_container_memory_working_set_bytes", "gauge", series{web, 0, 120, flat(50 << 20)},
 		series{`namespace="shop",pod="web",container="log"`, 0, 120, flat(30 << 20)})
+	metric("weir_container_cpu_request_cores", "gauge", series{web, 0, 120, flat(0.25)}, series{`namespace="shop",pod="gone",container="app"`, 0, 120, flat(1)})
+	metric("kube_pod_container_resource_requests", "gauge", series{cart + `,resource="cpu",unit="core"`, 0, 120, flat(0.5)},
+		series{web + `,resource="cpu",unit="core"`, 0, 120, flat(7)}, series{cart + `,resource="memory",unit="byte"`, 0, 120, flat(200 << 20)})
 	const nodeCPU, nodeMemory, systemCPU, systemMemory = "weir_node_cpu_usage_cores", "weir_node_memory_working_set_bytes", "weir_system_cpu_usage_cores", "weir_system_memory_working_set_bytes"
 	metric(nodeCPU, "gauge", series{`node="n.1"`, 0, 120, flat(2)}, series{`node="nx1"`, 0, 120, flat(3)})
 	metric(nodeMemory, "gauge", series{`node="n.1"`, 0, 120, flat(900)}, series{`node="nx1"`, 0, 120, flat(901)})
@@ -130,6 +135,37 @@ func TestRead(t *testing.T) {
 	}
 	if n := len(used.Points("bank", "vault", "app", resize.CPU)); n != 111 {
 		t.Errorf("got %d readings of vault, want 111", n)
+	}
+}
+
+// A trace has what each container used and requested. Weir's own requests are better than those of
+// kube-state-metrics, and a container that used nothing is not in it.
+func TestEntities(t *testing.T) {
+	h := start(t)
+	r := Request{Namespace: "shop", From: began.Add(10 * time.Minute), To: began.Add(span)}
+	used, err := Read(t.Context(), h, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests, err := ReadRequests(t.Context(), h, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range used.Entities(requests) {
+		for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
+			series := e.Metrics[name]
+			got = append(got, fmt.Sprintf("%s %s: %d, the last is %.4g", e.Name, name, len(series), series[len(series)-1].Value))
+		}
+	}
+	want := []string{
+		"shop/cart/app cpu: 111, the last is 0.2", "shop/cart/app cpu_request: 111, the last is 0.5",
+		"shop/cart/app memory: 111, the last is 8.389e+07", "shop/cart/app memory_request: 111, the last is 2.097e+08",
+		"shop/web/app cpu: 111, the last is 0.1", "shop/web/app cpu_request: 111, the last is 0.25",
+		"shop/web/app memory: 111, the last is 5.243e+07", "shop/web/log memory: 111, the last is 3.146e+07",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

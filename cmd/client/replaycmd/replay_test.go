@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -193,6 +194,38 @@ func TestProgressOfARecording(t *testing.T) {
 			t.Errorf("the line was not removed: %q", out.String())
 		}
 	})
+}
+
+// What containers used and requested in a recording is a trace: CPU has a value from the second round on.
+func TestUsageOfARecording(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.weir")
+	recordRun(t, path)
+	entities, err := recordingcmd.Usage(t.Context(), path, "shop", nil, pipeline)
+	if err != nil || len(entities) != 2 {
+		t.Fatalf("%d containers, %v", len(entities), err)
+	}
+	for i, name := range []string{"shop/web-5d4f8c7b9-aaaaa/app", "shop/web-5d4f8c7b9-bbbbb/app"} {
+		e := &entities[i]
+		cpu, memory, requests := e.Metrics["cpu"], e.Metrics["memory"], e.Metrics["cpu_request"]
+		if e.Name != name || len(cpu) != 39 || len(memory) != 40 || len(requests) != 1 || requests[0].Value != 1 || len(e.Metrics["memory_request"]) != 0 {
+			t.Fatalf("container %d is %s with %d readings of CPU, %d of memory, and the requests %v", i, e.Name, len(cpu), len(memory), requests)
+		}
+		for _, r := range cpu {
+			want := 0.5
+			if r.At.After(recorded.Add(5 * time.Minute)) {
+				want = 1.5
+			}
+			if math.Abs(r.Value-want) > 1e-6 {
+				t.Errorf("%s used %v CPUs at %v, want %v", name, r.Value, r.At, want)
+			}
+		}
+		if last := memory[39]; last.Value != 64<<20 || !last.At.Equal(recorded.Add(39*15*time.Second)) {
+			t.Errorf("the last reading of memory is %v", last)
+		}
+	}
+	if _, err := recordingcmd.Usage(t.Context(), path, "bank", nil, pipeline); err == nil || !strings.Contains(err.Error(), "no use of containers of namespace bank") {
+		t.Errorf("another namespace: %v", err)
+	}
 }
 
 func TestReplayMistakes(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/explain/death"
 	"github.com/weir-metrics/weir/explain/slow"
+	"github.com/weir-metrics/weir/internal/trace"
 	"github.com/weir-metrics/weir/resize/apply"
 )
 
@@ -47,6 +48,9 @@ type Pods interface {
 	apply.ObjectClient
 }
 
+// RecordedUsage returns what the containers of a recording used, of one namespace unless it is empty.
+type RecordedUsage func(ctx context.Context, path, namespace string, line *cli.Progress) ([]trace.Entity, error)
+
 // Options adapt the command to its program.
 type Options struct {
 	// Connect returns the weir to ask.
@@ -55,6 +59,8 @@ type Options struct {
 	Cluster func() (Pods, error)
 	// Namespace returns the default namespace, or "" for all namespaces. Nil means all.
 	Namespace func() (string, error)
+	// Recorded reads recordings; nil if the program plays none.
+	Recorded RecordedUsage
 	// Wait waits between two looks at a change, until the context ends. Default a timer.
 	Wait func(ctx context.Context, d time.Duration) error
 	// Program is the command before "resize". Default "weir".
@@ -74,7 +80,8 @@ func NewCommand(o Options) *cobra.Command {
 and the pod keeps its QoS class and so its cgroup. "recommend" shows which requests
 could be smaller and what that frees; "apply" changes those of one pod or of a workload,
 follows the kubelet until it has done it, and checks that nothing was restarted. "reserved" proposes
-what kubelets should reserve outside pods. "replay" scores the rules that recommend, on a trace.`,
+what kubelets should reserve outside pods. "replay" scores the rules that recommend, on
+what a Prometheus or a recording has of the past.`,
 		Args: cli.Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

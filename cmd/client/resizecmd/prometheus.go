@@ -124,13 +124,16 @@ func (p *prometheusFlags) open(line *cli.Progress) (*history.Client, error) {
 	return client, nil
 }
 
+// errNoReadings is the answer of a Prometheus without readings of the containers.
+var errNoReadings = cli.Hintf(errors.New("the Prometheus knows nothing of what these containers used in that time"),
+	"Does it scrape weir's /metrics/cluster (with honor_labels: true) or the kubelets' /metrics/cadvisor?")
+
 // checkReadings returns an error if no readings were found.
 func checkReadings(list *resizeapi.RecommendationList) error {
-	if !list.To.IsZero() {
-		return nil
+	if list.To.IsZero() {
+		return errNoReadings
 	}
-	return cli.Hintf(errors.New("the Prometheus knows nothing of what these pods used in that time"),
-		"Does it scrape weir's /metrics/cluster (with honor_labels: true) or the kubelets' /metrics/cadvisor?")
+	return nil
 }
 
 // readPods reads the requested pods from the API server, without those that have ended, and adds all to

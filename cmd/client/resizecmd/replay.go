@@ -1,54 +1,66 @@
 package resizecmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/internal/trace"
 	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/resize/estimate"
+	"github.com/weir-metrics/weir/resize/promusage"
 	"github.com/weir-metrics/weir/resize/replay"
 )
 
 // replayCommand is one run of "replay".
 type replayCommand struct {
+	Options
+	prometheus                                        prometheusFlags
+	namespace                                         string
 	options                                           replay.Options
 	warmup, until, leastShrink, floor, memoryFloor, o string
 }
 
 func newReplay(o Options) *cobra.Command {
-	r := &replayCommand{options: replay.Defaults()}
+	r := &replayCommand{Options: o, options: replay.Defaults()}
 	d := &r.options
 	cmd := &cobra.Command{
-		Use:   "replay FILE...",
-		Short: "Score estimators of requests on a trace: slack, overrun, OOM kills, changes",
-		Long: `Score estimators of requests on a trace. The command walks through the trace: at an
-interval each estimator recommends from what was known by then, the recommendation is
-applied, and the time until the next one shows what was requested and not used, what
-was used above the request, and which memory would have been killed for. All have the
-same floors, rounding and least change. No weir and no cluster is asked.
+		Use:   "replay {FILE... | --prometheus URL}",
+		Short: "Score estimators of requests on your own past: slack, overrun, OOM kills, changes",
+		Long: `Score estimators of requests on what containers used. The command walks through that
+time: at an interval each estimator recommends from what was known by then, the
+recommendation is applied, and the time until the next one shows what was requested and
+not used, what was used above the request, and which memory would have been killed for.
+All have the same floors, rounding and least change. No weir and no cluster is asked.
 
-FILE is CSV: the columns time and name, then cpu in cores, memory in bytes, and
-cpu_request and memory_request if known; an empty cell was not measured.`,
-		Example: fmt.Sprintf(`  %[1]s resize replay trace.csv
+--prometheus reads from a Prometheus that scrapes weir or the kubelets. A FILE is a
+recording of weir, or CSV: the columns time and name, then cpu in cores, memory in
+bytes, and cpu_request and memory_request if known; an empty cell was not measured.
+What each container requested is the baseline.`,
+		Example: fmt.Sprintf(`  %[1]s resize replay --prometheus http://prometheus.monitoring:9090 --since 14d -n shop
+  %[1]s resize replay run.weirrec --interval 10m
   %[1]s resize replay trace.csv --estimator weir,vpa --interval 24h --warmup 50%%
   %[1]s resize replay day.csv --vpa-peaks 1h --cpu-limit 2 -o csv`, o.Program),
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.Usage(errors.New("name a trace: a CSV file with the columns time, name, cpu, memory"))
+			if len(args) > 0 == (r.prometheus.url != "") {
+				return cli.Usage(errors.New("name a Prometheus by --prometheus=URL, or files: recordings, or CSV with the columns time, name, cpu, memory"))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args) },
 	}
 	f := cmd.Flags()
+	r.prometheus.addFlags(f)
+	f.StringVarP(&r.namespace, "namespace", "n", "", "only containers of this namespace, of --prometheus or a recording")
 	f.StringSliceVar(&d.Estimators, "estimator", d.Estimators, "what to score: "+strings.Join(estimate.Names(), ", "))
 	f.DurationVar(&d.Interval, "interval", d.Interval, "time between two recommendations")
 	f.StringVar(&r.warmup, "warmup", "33.3%", "`SHARE` of each series that is only observed")
@@ -75,15 +87,34 @@ func (r *replayCommand) run(cmd *cobra.Command, files []string) error {
 	if err := r.parse(); err != nil {
 		return cli.Usage(err)
 	}
+	if err := r.prometheus.check(cmd.Flags(), &resize.Options{}); err != nil {
+		return err
+	}
+	line := cli.StartProgress(cmd.ErrOrStderr())
+	defer line.Stop()
 	var entities []trace.Entity
+	if r.prometheus.url != "" {
+		var err error
+		if entities, err = r.fromPrometheus(cmd.Context(), line); err != nil {
+			return err
+		}
+	}
 	for _, name := range files {
-		list, err := readTrace(name)
+		list, err := r.fromFile(cmd.Context(), name, line)
+		var truncated *recording.TruncatedError
+		if errors.As(err, &truncated) && len(list) > 0 {
+			line.Stop()
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s is scored up to its end: %v\n", name, err)
+			err = nil
+		}
 		if err != nil {
 			return fmt.Errorf("read trace %s: %w", name, err)
 		}
 		entities = append(entities, list...)
 	}
+	line.Set("scoring", 0, 0)
 	result, err := replay.Run(cmd.Context(), entities, r.options)
+	line.Stop()
 	switch {
 	case err != nil:
 		return err
@@ -122,11 +153,42 @@ func (r *replayCommand) parse() error {
 	return r.options.Validate()
 }
 
-func readTrace(name string) ([]trace.Entity, error) {
+// fromFile reads a recording or CSV.
+func (r *replayCommand) fromFile(ctx context.Context, name string, line *cli.Progress) ([]trace.Entity, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return trace.Read(f)
+	if !recording.IsRecording(f) {
+		return trace.Read(f)
+	}
+	if r.Recorded == nil {
+		return nil, cli.Hintf(errors.New("it is a recording, which only weir itself plays"), "Run `weir resize replay %s`.", name)
+	}
+	return r.Recorded(ctx, name, r.namespace, line)
+}
+
+// fromPrometheus reads what containers used and requested.
+func (r *replayCommand) fromPrometheus(ctx context.Context, line *cli.Progress) ([]trace.Entity, error) {
+	client, err := r.prometheus.open(line)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	now := time.Now()
+	request := promusage.Request{Namespace: r.namespace, From: now.Add(-r.prometheus.span), To: now}
+	used, err := promusage.Read(ctx, client, request)
+	if err != nil {
+		return nil, err
+	}
+	requests, err := promusage.ReadRequests(ctx, client, request)
+	if err != nil {
+		return nil, err
+	}
+	entities := used.Entities(requests)
+	if len(entities) == 0 {
+		return nil, errNoReadings
+	}
+	return entities, nil
 }
