@@ -43,12 +43,12 @@ type Template struct {
 	Pod *resize.PodResources
 
 	client ObjectClient
-	object workloadObject
+	object WorkloadObject
 	set    *appsv1.ReplicaSet // the one of a Deployment's pods; nil before it is read
 }
 
-// workloadObject is the part of a workload that a change of its template needs.
-type workloadObject struct {
+// WorkloadObject is the part of a workload that a change of its template needs, as the API server has it.
+type WorkloadObject struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
 		Paused         bool                   `json:"paused"`
@@ -77,15 +77,20 @@ func ReadTemplate(ctx context.Context, client ObjectClient, ref WorkloadRef) (*T
 	if err := client.Get(ctx, ref.path(ref.Resource, ref.Name), &t.object); err != nil {
 		return nil, fmt.Errorf("read %s: %w", ref, err)
 	}
-	t.Pod = resize.FromPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace}, Spec: t.template().Spec})
+	t.Pod = t.object.Pod(ref.Kind)
 	return t, nil
 }
 
-func (t *Template) template() *corev1.PodTemplateSpec {
-	if t.Kind == "CronJob" {
-		return &t.object.Spec.JobTemplate.Spec.Template
+// Pod returns what a new pod of the workload, which is of a kind, requests.
+func (o *WorkloadObject) Pod(kind string) *resize.PodResources {
+	return resize.FromPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace}, Spec: o.template(kind).Spec})
+}
+
+func (o *WorkloadObject) template(kind string) *corev1.PodTemplateSpec {
+	if kind == "CronJob" {
+		return &o.Spec.JobTemplate.Spec.Template
 	}
-	return &t.object.Spec.Template
+	return &o.Spec.Template
 }
 
 // Obstacle returns the reason why the template cannot be changed now; empty if it can.
@@ -111,7 +116,7 @@ func (t *Template) rolls() bool {
 }
 
 // updated returns how many pods have the present template, and how many there are, by the status.
-func (t *Template) updated(o *workloadObject) (updated, all int32) {
+func (t *Template) updated(o *WorkloadObject) (updated, all int32) {
 	if t.Kind == "DaemonSet" {
 		return o.Status.UpdatedNumberScheduled, o.Status.DesiredNumberScheduled
 	}
@@ -171,7 +176,7 @@ func (t *Template) replicaSet(ctx context.Context) (*appsv1.ReplicaSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(sets, func(s appsv1.ReplicaSet) bool { return sameTemplate(&s.Spec.Template, t.template()) })
+	i := slices.IndexFunc(sets, func(s appsv1.ReplicaSet) bool { return sameTemplate(&s.Spec.Template, t.object.template(t.Kind)) })
 	if i < 0 {
 		return nil, fmt.Errorf("no ReplicaSet of %s has its template: wait until its rollout has begun", t)
 	}
@@ -216,7 +221,7 @@ func (t *Template) Undo(changes []resize.ResourceChange) (back []resize.Resource
 
 // Try has the API server try the change of the template.
 func (t *Template) Try(ctx context.Context, changes []resize.ResourceChange) error {
-	if err := t.patch(ctx, t.path(t.Resource, t.Name), t.Patch(t.Pod, changes), &workloadObject{}, metav1.DryRunAll); err != nil {
+	if err := t.patch(ctx, t.path(t.Resource, t.Name), t.Patch(t.Pod, changes), &WorkloadObject{}, metav1.DryRunAll); err != nil {
 		return fmt.Errorf("try the change of the template: %w", err)
 	}
 	if t.Kind != "Deployment" {
@@ -226,7 +231,7 @@ func (t *Template) Try(ctx context.Context, changes []resize.ResourceChange) err
 	if err != nil {
 		return err
 	}
-	after := t.template().DeepCopy()
+	after := t.object.template(t.Kind).DeepCopy()
 	setResources(&after.Spec, changes)
 	for i := range sets {
 		if sameTemplate(&sets[i].Spec.Template, after) { // the controller would roll out to the older one of two
@@ -276,7 +281,7 @@ func (t *Template) Write(ctx context.Context, changes []resize.ResourceChange) e
 	defer cancel()
 	_, running := t.updated(&t.object)
 	if !t.rolls() || running == 0 {
-		return t.patch(ctx, t.path(t.Resource, t.Name), t.Patch(t.Pod, changes), &workloadObject{})
+		return t.patch(ctx, t.path(t.Resource, t.Name), t.Patch(t.Pod, changes), &WorkloadObject{})
 	}
 	var set *appsv1.ReplicaSet
 	if t.Kind == "Deployment" {
@@ -316,13 +321,13 @@ func heldText(hold map[string]any) string {
 }
 
 func (t *Template) patchSpec(ctx context.Context, spec map[string]any) error {
-	return t.patch(ctx, t.path(t.Resource, t.Name), map[string]any{"spec": spec}, &workloadObject{})
+	return t.patch(ctx, t.path(t.Resource, t.Name), map[string]any{"spec": spec}, &WorkloadObject{})
 }
 
 // exchange changes the template and what its controller compares with it, and waits until the controller
 // takes the running pods for pods of the new template. set is the ReplicaSet of a Deployment.
 func (t *Template) exchange(ctx context.Context, set *appsv1.ReplicaSet, changes []resize.ResourceChange) error {
-	var after workloadObject
+	var after WorkloadObject
 	if err := t.patch(ctx, t.path(t.Resource, t.Name), t.Patch(t.Pod, changes), &after); err != nil {
 		return fmt.Errorf("change the template: %w", err)
 	}
@@ -348,7 +353,7 @@ func (t *Template) exchange(ctx context.Context, set *appsv1.ReplicaSet, changes
 			return fmt.Errorf("wait until the controller of %s has seen the change: %w", t, ctx.Err())
 		case <-time.After(200 * time.Millisecond):
 		}
-		after = workloadObject{} // an answer leaves out what is zero
+		after = WorkloadObject{} // an answer leaves out what is zero
 		if err := t.client.Get(ctx, t.path(t.Resource, t.Name), &after); err != nil {
 			return fmt.Errorf("read %s: %w", t, err)
 		}
@@ -356,7 +361,7 @@ func (t *Template) exchange(ctx context.Context, set *appsv1.ReplicaSet, changes
 }
 
 // relabel gives the pods of a StatefulSet or DaemonSet the label of its newest revision.
-func (t *Template) relabel(ctx context.Context, o *workloadObject) error {
+func (t *Template) relabel(ctx context.Context, o *WorkloadObject) error {
 	revision := o.Status.UpdateRevision
 	if t.Kind == "DaemonSet" {
 		var err error

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/resize"
+	"github.com/weir-metrics/weir/resize/apply"
 )
 
 // parseWorkload parses KIND/NAME or NAMESPACE/KIND/NAME. ok is false for a pod. The namespace may be empty.
@@ -65,28 +66,6 @@ var templateKinds = map[string]templateKind{
 	"ReplicaSet": {"apps/v1", "replicasets"}, "Job": {"batch/v1", "jobs"}, "CronJob": {"batch/v1", "cronjobs"},
 }
 
-// templateOwner is the part of a workload that has its pod template.
-type templateOwner struct {
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              struct {
-		Template    corev1.PodTemplateSpec `json:"template"`
-		JobTemplate struct {
-			Spec struct {
-				Template corev1.PodTemplateSpec `json:"template"`
-			} `json:"spec"`
-		} `json:"jobTemplate"`
-	} `json:"spec"`
-}
-
-// podOf returns what a new pod of the workload requests.
-func (o *templateOwner) podOf(kind string) *resize.PodResources {
-	template := &o.Spec.Template
-	if kind == "CronJob" {
-		template = &o.Spec.JobTemplate.Spec.Template
-	}
-	return resize.FromPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace}, Spec: template.Spec})
-}
-
 // workloadKey names a workload.
 type workloadKey struct {
 	namespace string
@@ -122,13 +101,13 @@ func readCluster(ctx context.Context, client Pods, r *resizeapi.Request, list *r
 
 func (s *clusterState) readTemplates(ctx context.Context, r *resizeapi.Request, list *resizeapi.RecommendationList) error {
 	if kind, ok := templateKinds[r.Workload.Kind]; ok {
-		var o templateOwner
+		var o apply.WorkloadObject
 		err := s.client.Get(ctx, listPath(kind.group, r.Namespace, kind.resource)+"/"+r.Workload.Name, &o)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("read %s %s/%s: %w", r.Workload.Kind, r.Namespace, r.Workload.Name, err)
 		}
 		if err == nil {
-			s.templates[workloadKey{r.Namespace, r.Workload}] = o.podOf(r.Workload.Kind)
+			s.templates[workloadKey{r.Namespace, r.Workload}] = o.Pod(r.Workload.Kind)
 		}
 		return nil
 	}
@@ -137,8 +116,8 @@ func (s *clusterState) readTemplates(ctx context.Context, r *resizeapi.Request, 
 		if !ok || !slices.ContainsFunc(list.Items, func(rec *resize.PodRecommendation) bool { return rec.Workload.Kind == name }) {
 			continue
 		}
-		err := eachItem(ctx, s.client, listPath(kind.group, r.Namespace, kind.resource), func(o *templateOwner) {
-			s.templates[workloadKey{o.Namespace, cluster.Owner{Kind: name, Name: o.Name}}] = o.podOf(name)
+		err := eachItem(ctx, s.client, listPath(kind.group, r.Namespace, kind.resource), func(o *apply.WorkloadObject) {
+			s.templates[workloadKey{o.Namespace, cluster.Owner{Kind: name, Name: o.Name}}] = o.Pod(name)
 		})
 		if err != nil {
 			return fmt.Errorf("list %s: %w", kind.resource, err)
