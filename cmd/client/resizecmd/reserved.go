@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/api/usage"
@@ -152,14 +151,9 @@ func listNodes(ctx context.Context, client Pods, names []string) (nodes []corev1
 		}
 		nodes = append(nodes, n)
 	}
-	for o := (metav1.ListOptions{Limit: 500}); len(names) == 0; {
-		var page corev1.NodeList
-		if err := client.List(ctx, "/api/v1/nodes", o, &page); err != nil {
+	if len(names) == 0 {
+		if err := eachItem(ctx, client, listPath("v1", "", "nodes"), func(n *corev1.Node) { nodes = append(nodes, *n) }); err != nil {
 			return nil, fmt.Errorf("list nodes: %w", err)
-		}
-		nodes = append(nodes, page.Items...)
-		if o.Continue = page.Continue; o.Continue == "" {
-			break
 		}
 	}
 	return nodes, nil
