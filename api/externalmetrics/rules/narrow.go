@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql/parser"
 	selectors "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 )
@@ -30,18 +29,14 @@ func (r *Rule) QueryFor(namespace string, selector selectors.Selector) (string, 
 			return "", fmt.Errorf("match namespace: %w", err)
 		}
 	}
-	inspect(expr, func(node parser.Node) {
-		v, ok := node.(*parser.VectorSelector)
-		if !ok {
-			return
-		}
+	for _, v := range VectorSelectors(expr) {
 		if namespaceMatcher != nil {
 			v.LabelMatchers = append(v.LabelMatchers, namespaceMatcher)
 		}
-		if len(r.SelectorMetrics) == 0 || slices.Contains(r.SelectorMetrics, nameOf(v)) {
+		if len(r.SelectorMetrics) == 0 || slices.Contains(r.SelectorMetrics, MetricName(v)) {
 			v.LabelMatchers = append(v.LabelMatchers, chosen...)
 		}
-	})
+	}
 	return expr.String(), nil
 }
 

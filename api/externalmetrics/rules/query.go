@@ -37,7 +37,7 @@ func (p *fileParser) query(m *Rule, n, selected *yaml.Node) {
 	}
 	var names []string // of metrics in the query
 	selectors := 0
-	inspect(expr, func(node parser.Node) {
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
 		switch node := node.(type) {
 		case *parser.MatrixSelector:
 			m.Window = max(m.Window, node.Range)
@@ -45,7 +45,7 @@ func (p *fileParser) query(m *Rule, n, selected *yaml.Node) {
 			m.Window = max(m.Window, node.Range)
 		case *parser.VectorSelector:
 			selectors++
-			names = append(names, nameOf(node))
+			names = append(names, MetricName(node))
 			for _, matcher := range node.LabelMatchers {
 				if m.NamespaceLabel != "" && matcher.Name == m.NamespaceLabel {
 					p.addMistake(p.position(n, int(node.PosRange.Start)), "query chooses by %s, which weir sets to the caller's namespace: leave %v out, or set namespaced: false",
@@ -53,6 +53,7 @@ func (p *fileParser) query(m *Rule, n, selected *yaml.Node) {
 				}
 			}
 		}
+		return nil
 	})
 	if selectors == 0 && m.NamespaceLabel != "" {
 		p.addMistake(n, "query names no metric, so it cannot be narrowed to a namespace: set namespaced: false")
@@ -76,16 +77,19 @@ func (p *fileParser) checkSelectorMetrics(m *Rule, names []string, n *yaml.Node)
 	}
 }
 
-// inspect calls do for expr and all its descendants.
-func inspect(expr parser.Node, do func(parser.Node)) {
-	do(expr)
-	for child := range parser.ChildrenIter(expr) {
-		inspect(child, do)
-	}
+// VectorSelectors returns the vector selectors in n.
+func VectorSelectors(n parser.Node) (all []*parser.VectorSelector) {
+	parser.Inspect(n, func(node parser.Node, _ []parser.Node) error {
+		if v, ok := node.(*parser.VectorSelector); ok {
+			all = append(all, v)
+		}
+		return nil
+	})
+	return all
 }
 
-// nameOf returns the name of the metric that v selects, or "" if there is none.
-func nameOf(v *parser.VectorSelector) string {
+// MetricName returns the name of the metric that v selects, or "" if there is none.
+func MetricName(v *parser.VectorSelector) string {
 	if v.Name != "" {
 		return v.Name
 	}

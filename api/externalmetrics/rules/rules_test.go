@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql/parser"
 	selectors "k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/metric"
@@ -270,11 +269,7 @@ func narrowed(t *testing.T, m *Rule, namespace string, selector selectors.Select
 	if m.NamespaceLabel != "" {
 		want = append(want, labels.MustNewMatcher(labels.MatchEqual, m.NamespaceLabel, namespace))
 	}
-	inspect(expr, func(n parser.Node) {
-		v, ok := n.(*parser.VectorSelector)
-		if !ok {
-			return
-		}
+	for _, v := range VectorSelectors(expr) {
 		for _, w := range want {
 			found := false
 			for _, g := range v.LabelMatchers {
@@ -290,7 +285,7 @@ func narrowed(t *testing.T, m *Rule, namespace string, selector selectors.Select
 				v.LabelMatchers = slices.Delete(v.LabelMatchers, i, i+1)
 			}
 		}
-	})
+	}
 	original, err := queryParser.ParseExpr(m.Query)
 	if err != nil {
 		t.Fatal(err)

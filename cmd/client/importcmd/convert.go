@@ -177,10 +177,10 @@ func namedFamily(selector string) (f family, ok bool) {
 		return f, false
 	}
 	v, ok := expr.(*parser.VectorSelector)
-	if !ok || metricName(v) == "" {
+	if !ok || rules.MetricName(v) == "" {
 		return f, false
 	}
-	f = family{metricName(v), map[string]bool{}}
+	f = family{rules.MetricName(v), map[string]bool{}}
 	for _, m := range v.LabelMatchers {
 		if !m.Matches("") {
 			f.labels[m.Name] = true

@@ -8,7 +8,6 @@ import (
 	"text/template"
 	"text/template/parse"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 
@@ -76,8 +75,8 @@ func convertQuery(text, series, objectLabel, namespaceLabel string) (*convertedQ
 		return nil, fmt.Errorf("the query aggregates the objects that are asked for, without the label %s, and weir asks for all objects at once: group by <<.GroupBy>> everywhere", objectLabel)
 	}
 	q := &convertedQuery{}
-	for _, v := range vectorSelectors(expr) {
-		name := metricName(v)
+	for _, v := range rules.VectorSelectors(expr) {
+		name := rules.MetricName(v)
 		if removeMarks(v, objectLabel, namespaceLabel) {
 			q.narrowed = append(q.narrowed, name)
 		} else {
@@ -120,7 +119,7 @@ func comparesObjects(n parser.Node, objectLabel string) bool {
 	case *parser.Call:
 		mixes = slices.Contains([]string{"scalar", "absent", "absent_over_time"}, n.Func.Name)
 	}
-	if mixes && slices.ContainsFunc(vectorSelectors(n), func(v *parser.VectorSelector) bool {
+	if mixes && slices.ContainsFunc(rules.VectorSelectors(n), func(v *parser.VectorSelector) bool {
 		return slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool {
 			return m.Name == matchersMark || m.Name == objectLabel && m.Value == objectMark
 		})
@@ -133,25 +132,6 @@ func comparesObjects(n parser.Node, objectLabel string) bool {
 		}
 	}
 	return false
-}
-
-func vectorSelectors(n parser.Node) (all []*parser.VectorSelector) {
-	if v, ok := n.(*parser.VectorSelector); ok {
-		all = append(all, v)
-	}
-	for child := range parser.ChildrenIter(n) {
-		all = append(all, vectorSelectors(child)...)
-	}
-	return all
-}
-
-func metricName(v *parser.VectorSelector) string {
-	for _, m := range v.LabelMatchers {
-		if m.Name == model.MetricNameLabel && m.Type == labels.MatchEqual {
-			return m.Value
-		}
-	}
-	return ""
 }
 
 // removeMarks removes the matchers of the caller, and those that only want a namespace. It reports
