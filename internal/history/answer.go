@@ -29,17 +29,6 @@ type queryResult struct {
 	Result json.RawMessage `json:"result"`
 }
 
-// result decodes the data of an answer to a query.
-func (a *answer) result() (r queryResult, err error) {
-	if len(a.Data) == 0 {
-		return r, nil
-	}
-	if err := json.Unmarshal(a.Data, &r); err != nil {
-		return r, fmt.Errorf("read Prometheus' answer: %w", err)
-	}
-	return r, nil
-}
-
 // point is a time in seconds and a value in text form.
 type point struct {
 	at    float64
@@ -73,10 +62,10 @@ func (p point) series(labels map[string]string) InstantValue {
 	return InstantValue{Labels: labels, Value: p.value, Time: p.time()}
 }
 
-// envelope decodes an answer. It returns the envelope if the query succeeded, else an error.
-func envelope(status int, body []byte) (*answer, error) {
+// envelope decodes an answer, and its data into data. It returns an error unless the query succeeded.
+func envelope(status int, body []byte, data any) (warnings []string, err error) {
 	var a answer
-	err := json.Unmarshal(body, &a)
+	err = json.Unmarshal(body, &a)
 	if status/100 != 2 || err == nil && a.Status == "error" {
 		if err != nil || a.Error == "" {
 			return nil, &Error{Status: status, Text: humanize.Excerpt(string(body), maxText)}
@@ -89,20 +78,20 @@ func envelope(status int, body []byte) (*answer, error) {
 	if a.Status != "success" {
 		return nil, errors.New("read Prometheus' answer: it has no status: is it the address of a Prometheus?")
 	}
-	return &a, nil
+	if err := json.Unmarshal(a.Data, data); err != nil {
+		return nil, fmt.Errorf("read Prometheus' answer: %w", err)
+	}
+	return a.Warnings, nil
 }
 
 // decode decodes the answer of Query.
 func decode(status int, body []byte) (*Answer, error) {
-	a, err := envelope(status, body)
+	var data queryResult
+	warnings, err := envelope(status, body, &data)
 	if err != nil {
 		return nil, err
 	}
-	data, err := a.result()
-	if err != nil {
-		return nil, err
-	}
-	to := &Answer{Warnings: a.Warnings}
+	to := &Answer{Warnings: warnings}
 	switch data.Type {
 	case "scalar":
 		var p *point

@@ -101,12 +101,8 @@ func (c *Client) queryRange(ctx context.Context, query string, from, to time.Tim
 
 // decodeRange decodes an answer of query_range.
 func decodeRange(status int, body []byte) ([]TimeSeries, error) {
-	a, err := envelope(status, body)
-	if err != nil {
-		return nil, err
-	}
-	data, err := a.result()
-	if err != nil {
+	var data queryResult
+	if _, err := envelope(status, body, &data); err != nil {
 		return nil, err
 	}
 	if data.Type != "matrix" {
