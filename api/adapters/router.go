@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/metrics/pkg/apis/custom_metrics"
 	"k8s.io/metrics/pkg/apis/external_metrics"
 	externalv1beta1 "k8s.io/metrics/pkg/apis/external_metrics/v1beta1"
@@ -299,9 +299,7 @@ func (r *Router) WhyNoSeries(ctx context.Context, pod metric.PodRef, name string
 // Run reads the lists of metrics of all adapters now and each minute until ctx ends.
 func (r *Router) Run(ctx context.Context) error {
 	defer r.Close()
-	tick := time.NewTicker(listInterval)
-	defer tick.Stop()
-	for {
+	wait.NonSlidingUntilWithContext(ctx, func(ctx context.Context) {
 		if r.ReadLists(ctx) {
 			r.mu.Lock()
 			for _, do := range r.mu.changed {
@@ -309,10 +307,6 @@ func (r *Router) Run(ctx context.Context) error {
 			}
 			r.mu.Unlock()
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	}, listInterval)
+	return nil
 }

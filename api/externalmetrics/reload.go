@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
 	"github.com/weir-metrics/weir/api/metricsgroup"
@@ -23,22 +23,16 @@ import (
 // not end Run.
 func (p *Provider) Run(ctx context.Context) error {
 	defer p.Close()
-	log := p.options.Logger
-	again := time.NewTicker(p.options.Reread)
-	defer again.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-again.C:
-		}
+	_ = wait.PollUntilContextCancel(ctx, p.options.Reread, false, func(context.Context) (bool, error) {
 		switch changed, err := p.reload(); {
 		case err != nil && changed:
 			p.logMistakes(err)
 		case changed:
-			log.Info("rules of metrics read", zap.String("file", p.options.File), zap.Int("metrics", len(p.Rules().Metrics)))
+			p.options.Logger.Info("rules of metrics read", zap.String("file", p.options.File), zap.Int("metrics", len(p.Rules().Metrics)))
 		}
-	}
+		return false, nil
+	})
+	return nil
 }
 
 func (p *Provider) logMistakes(err error) {

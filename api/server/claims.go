@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
 
@@ -74,16 +75,8 @@ func (s *Server) NewClaims(config *rest.Config, registry prometheus.Registerer, 
 // Run looks at once and then each minute until ctx ends.
 func (c *Claims) Run(ctx context.Context) error {
 	defer c.client.CloseIdleConnections()
-	tick := time.NewTicker(claimInterval)
-	defer tick.Stop()
-	for {
-		c.Look(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	wait.NonSlidingUntilWithContext(ctx, c.Look, claimInterval)
+	return nil
 }
 
 // Look asks the API server who answers each group, and logs what changed.

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/cluster"
@@ -85,17 +86,11 @@ func (r *Reporter) lookupFailed(w workloadRef, err error) {
 // loop checks the pods every checkInterval.
 func (r *Reporter) loop(ctx context.Context) {
 	throttle := newEventThrottle(burst)
-	tick := time.NewTicker(checkInterval)
-	defer tick.Stop()
 	failing := false
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			failing = r.checkPods(ctx, throttle, failing)
-		}
-	}
+	_ = wait.PollUntilContextCancel(ctx, checkInterval, false, func(ctx context.Context) (bool, error) {
+		failing = r.checkPods(ctx, throttle, failing)
+		return false, nil
+	})
 }
 
 // checkPods checks the pods of all autoscalers and writes Events. It returns whether the last write

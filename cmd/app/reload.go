@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/weir-metrics/weir/cmd/app/configfile"
 	"github.com/weir-metrics/weir/cmd/app/logging"
@@ -44,16 +45,11 @@ func newConfigReload(file *configfile.Reloader, log *zap.Logger, level zap.Atomi
 
 // run reads the file at intervals until ctx ends.
 func (c *configReload) run(ctx context.Context) error {
-	again := time.NewTicker(rereadConfig)
-	defer again.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-again.C:
-			c.reload()
-		}
-	}
+	_ = wait.PollUntilContextCancel(ctx, rereadConfig, false, func(context.Context) (bool, error) {
+		c.reload()
+		return false, nil
+	})
+	return nil
 }
 
 // reload uses the changes in the file. It logs and counts each version of the file once.

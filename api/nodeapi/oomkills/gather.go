@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/endlog"
@@ -64,21 +65,16 @@ func (g *Gatherer) Refresh(ctx context.Context, node metric.NodeName) {
 
 // Run asks agents until ctx ends.
 func (g *Gatherer) Run(ctx context.Context) error {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
 	var r rotation
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case now := <-ticker.C:
-			if !g.Leads() {
-				r = rotation{}
-				continue
-			}
+	_ = wait.PollUntilContextCancel(ctx, tick, false, func(ctx context.Context) (bool, error) {
+		if now := time.Now(); g.Leads() {
 			g.askAll(ctx, slices.Concat(g.due(now), r.next(g.Facts(), now)))
+		} else {
+			r = rotation{}
 		}
-	}
+		return false, nil
+	})
+	return nil
 }
 
 // due returns the nodes that were wanted, at most maxBatch. The others stay.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/endlog"
@@ -90,16 +91,8 @@ func (w *Watch) Report() func() *endlog.KillReport {
 }
 
 func (w *Watch) run(ctx context.Context) error {
-	ticker := time.NewTicker(w.Interval)
-	defer ticker.Stop()
-	for {
-		w.look(time.Now())
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
+	wait.NonSlidingUntilWithContext(ctx, func(context.Context) { w.look(time.Now()) }, w.Interval)
+	return nil
 }
 
 // look records what the kernel killed.

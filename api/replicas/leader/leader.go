@@ -23,6 +23,7 @@ import (
 	coordination "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -143,18 +144,15 @@ func (e *Elector) Run(ctx context.Context) error {
 
 // wait watches the Lease until a condition is true. It returns false if ctx ends first.
 func (e *Elector) wait(ctx context.Context, until func() bool) bool {
-	tick := time.NewTicker(e.opts.Retry)
-	defer tick.Stop()
-	for !until() {
+	err := wait.PollUntilContextCancel(ctx, e.opts.Retry, true, func(ctx context.Context) (bool, error) {
+		if until() {
+			return true, nil
+		}
 		// An error means that there is no Lease yet, or that the API server does not answer.
 		_, _, _ = e.lock.Get(ctx)
-		select {
-		case <-ctx.Done():
-			return false
-		case <-tick.C:
-		}
-	}
-	return true
+		return false, nil
+	})
+	return err == nil
 }
 
 // Leader returns the leader's address and certificate, and whether it is this process. The

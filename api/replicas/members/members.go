@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
 	"github.com/weir-metrics/weir/api/replicas/leader"
@@ -105,22 +106,14 @@ func New(o Options) (*Membership, error) {
 // Run renews this replica's Lease until ctx ends. Then it deletes the Lease, so that the others do
 // not wait until it expires. Errors are logged and retried.
 func (m *Membership) Run(ctx context.Context) error {
-	tick := time.NewTicker(m.o.Renew)
-	defer tick.Stop()
-	for {
-		m.logChange(m.renewAndList(ctx))
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.o.Renew)
-			defer cancel()
-			err := m.leases().Delete(ctx, m.ownLeaseName(), metav1.DeleteOptions{})
-			if err != nil && !apierrors.IsNotFound(err) {
-				m.o.Logger.Info("the Lease of this replica could not be deleted; it expires by itself", "err", err.Error())
-			}
-			return nil
-		}
+	wait.NonSlidingUntilWithContext(ctx, func(ctx context.Context) { m.logChange(m.renewAndList(ctx)) }, m.o.Renew)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.o.Renew)
+	defer cancel()
+	err := m.leases().Delete(ctx, m.ownLeaseName(), metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		m.o.Logger.Info("the Lease of this replica could not be deleted; it expires by itself", "err", err.Error())
 	}
+	return nil
 }
 
 // logChange logs when updating the list starts to fail and when it works again.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/weir-metrics/weir/eviction"
@@ -89,16 +90,10 @@ func (r *Reclaimer) Close() error {
 // Run lists the images every WatchPeriod until ctx ends. It ignores errors. Without Run no image
 // becomes old enough to be removed.
 func (r *Reclaimer) Run(ctx context.Context) error {
-	tick := time.NewTicker(r.opts.WatchPeriod)
-	defer tick.Stop()
-	for {
+	wait.NonSlidingUntilWithContext(ctx, func(ctx context.Context) {
 		_, _ = r.listImages(ctx) // Reclaim reports the error of its own list
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	}, r.opts.WatchPeriod)
+	return nil
 }
 
 // Reclaim removes all objects of the collection that may be removed. If one cannot be removed, it

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
@@ -94,24 +95,13 @@ func (s *Scanner) Run(ctx context.Context) error {
 
 // runScans scans either the slow pods or the others, every minute.
 func (s *Scanner) runScans(ctx context.Context, slow bool) {
-	tick := time.NewTicker(scanInterval)
-	defer tick.Stop()
-	for {
-		r := s.scanPods(ctx, slow)
-		if ctx.Err() != nil {
-			return
-		}
-		if !slow || r.Pods > 0 {
+	wait.NonSlidingUntilWithContext(ctx, func(ctx context.Context) {
+		if r := s.scanPods(ctx, slow); ctx.Err() == nil && (!slow || r.Pods > 0) {
 			s.doneMu.Lock()
 			s.opts.Done(r)
 			s.doneMu.Unlock()
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	}, scanInterval)
 }
 
 // Refresh scans all pods at full speed. It returns after two seconds at the latest. It begins with
