@@ -1,6 +1,7 @@
 package autoscaler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -156,9 +157,7 @@ func (d *decider) proposeReplicas() (int32, error) {
 		if m.Err != nil {
 			d.addWarning(m.Reason, m.Err.Error())
 			failed++
-			if first == nil {
-				first = m
-			}
+			first = cmp.Or(first, m)
 			continue
 		}
 		if proposal == 0 || m.Proposal > proposal {

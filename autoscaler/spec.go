@@ -1,6 +1,7 @@
 package autoscaler
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -276,9 +277,7 @@ func (v *validator) checkPolicy(r *autoscalingv2.HPAScalingPolicy, p *field.Path
 // rules of a behavior. It does not set the window for scaling down, because that default is a
 // setting of the controller.
 func Default(spec *autoscalingv2.HorizontalPodAutoscalerSpec) {
-	if spec.MinReplicas == nil {
-		spec.MinReplicas = new(int32(1))
-	}
+	spec.MinReplicas = cmp.Or(spec.MinReplicas, new(int32(1)))
 	if len(spec.Metrics) == 0 {
 		spec.Metrics = []autoscalingv2.MetricSpec{{
 			Type: autoscalingv2.ResourceMetricSourceType,
@@ -293,14 +292,10 @@ func Default(spec *autoscalingv2.HorizontalPodAutoscalerSpec) {
 	}
 	if b := spec.Behavior; b != nil {
 		b.ScaleUp = scaleUpRules(b)
-		if b.ScaleUp.StabilizationWindowSeconds == nil {
-			b.ScaleUp.StabilizationWindowSeconds = new(int32(0))
-		}
+		b.ScaleUp.StabilizationWindowSeconds = cmp.Or(b.ScaleUp.StabilizationWindowSeconds, new(int32(0)))
 		b.ScaleDown = scaleDownRules(b)
 		for _, r := range []*autoscalingv2.HPAScalingRules{b.ScaleUp, b.ScaleDown} {
-			if r.SelectPolicy == nil {
-				r.SelectPolicy = new(autoscalingv2.MaxChangePolicySelect)
-			}
+			r.SelectPolicy = cmp.Or(r.SelectPolicy, new(autoscalingv2.MaxChangePolicySelect))
 		}
 	}
 }

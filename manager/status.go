@@ -164,8 +164,7 @@ func (r *runner) forgetStatus() {
 // failure returns the log fields for err: for a panic also its stack.
 func failure(err error) []zap.Field {
 	fields := []zap.Field{zap.String("reason", reasonOf(err)), zap.NamedError("error", err)}
-	var panicked *panicError
-	if errors.As(err, &panicked) {
+	if panicked, ok := errors.AsType[*panicError](err); ok {
 		fields = append(fields, zap.ByteString("stack", panicked.stack))
 	}
 	return fields

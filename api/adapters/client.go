@@ -171,8 +171,7 @@ func (c *client) unanswered(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return metricsgroup.Error(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "adapter %s did not answer within %v", c.Name, c.Timeout)
 	}
-	var failed *url.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err // its text has the URL
 	}
 	return metricsgroup.Unavailable("adapter %s cannot be reached: %v", c.Name, err)

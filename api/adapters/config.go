@@ -131,9 +131,7 @@ func (a *Adapter) validate() error {
 	if len(validation.IsDNS1123Label(a.Name)) > 0 {
 		return fmt.Errorf("adapter %q: the name must be lower-case letters, digits and dashes, as in name: keda", a.Name)
 	}
-	if a.Timeout == 0 {
-		a.Timeout = DefaultTimeout
-	}
+	a.Timeout = cmp.Or(a.Timeout, DefaultTimeout)
 	wrong := a.checkAddress()
 	switch {
 	case wrong != "":

@@ -1,6 +1,7 @@
 package adapters
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -80,9 +81,7 @@ func newTelemetry(reg prometheus.Registerer) telemetry {
 
 // New returns a Router. It asks no adapter: Run does.
 func New(o Options) *Router {
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
+	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	t := newTelemetry(o.Registerer)
 	r := &Router{options: o}
 	for _, a := range o.Adapters {

@@ -170,8 +170,7 @@ func windowSeconds(m *rules.Rule) *int64 {
 	if m.Window == 0 {
 		return nil
 	}
-	seconds := max(1, int64(m.Window/time.Second))
-	return &seconds
+	return new(max(1, int64(m.Window/time.Second)))
 }
 
 // usableQuantity returns a value as a quantity, or an error if an autoscaler cannot use it. about

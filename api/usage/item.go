@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -111,10 +112,7 @@ func fillNumbers(it *Item, s *metric.Sample, g metric.Group, c *metricChoice) {
 		case metric.Catalogue[id].Group != g:
 		case id == metric.CPUUsageRate:
 			w := s.Rates[g]
-			end := w.End
-			if end == 0 {
-				end = s.Times[g]
-			}
+			end := cmp.Or(w.End, s.Times[g])
 			it.CPU = &CPUUsage{Nanocores: int64(math.Round(value)), Time: timeAt(end), WindowSeconds: w.Length.Seconds(), LastKnown: lastKnown}
 		case id == metric.MemoryWorkingSet:
 			it.Memory = &MemoryUsage{WorkingSetBytes: int64(math.Round(value)), Time: timeAt(s.Times[g]), LastKnown: lastKnown}

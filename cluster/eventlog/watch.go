@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,9 +74,7 @@ func NewWatcher(o Options) *Watcher {
 	if o.MaxAge <= 0 {
 		o.MaxAge = time.Hour
 	}
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
+	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	w := &Watcher{Log: NewLog(o.MaxEvents, o.MaxAge), o: o}
 	factory := promauto.With(o.Registerer)
 	factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "weir_events_kept", Help: "Events of the cluster that are in memory."},

@@ -210,9 +210,7 @@ func setState(f *cluster.Container, s *v1.ContainerStatus, shared *pool) {
 		if state.Waiting != nil {
 			past.StateReason = shared.text(state.Waiting.Reason)
 		}
-		if f.ID == "" {
-			f.ID = past.LastID
-		}
+		f.ID = cmp.Or(f.ID, past.LastID)
 	}
 	f.Previous = past.OrNil()
 }

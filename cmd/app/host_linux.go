@@ -104,8 +104,7 @@ func openMachine(p *hostPlan, pods nodePods, w *feature.Host) (*machine, error) 
 			if err != nil {
 				return nil // the signals have no figure
 			}
-			left := eviction.MemoryLeft(m)
-			return &left
+			return new(eviction.MemoryLeft(m))
 		},
 		Processes: reader.Processes,
 		Cgroups: func() eviction.Cgroups {

@@ -17,8 +17,7 @@ func (g *Guard) updateWatches(n *notify.Notifier, r *Round) {
 	polls, triggers, unwatched := g.watches(r)
 	refused := n.Update(triggers...)
 	for _, err := range refused {
-		var e *notify.WatchError
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*notify.WatchError](err); ok {
 			triggers = slices.DeleteFunc(triggers, func(w notify.Watch) bool { return w == e.Watch })
 		}
 	}

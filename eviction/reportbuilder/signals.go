@@ -1,6 +1,7 @@
 package reportbuilder
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -73,9 +74,7 @@ func rankingThreshold(name string, d *eviction.Decision) *eviction.Threshold {
 		if t.InForce {
 			return &t.Threshold
 		}
-		if first == nil {
-			first = &t.Threshold
-		}
+		first = cmp.Or(first, &t.Threshold)
 	}
 	return first
 }
@@ -218,13 +217,11 @@ func distanceText(s *evictionreport.Signal, t *evictionreport.Threshold) string 
 func abs(v float64) float64 { return max(v, -v) }
 
 func floatOf(n int64) *float64 {
-	v := float64(n)
-	return &v
+	return new(float64(n))
 }
 
 func floatOfQuantity(q *resource.Quantity) *float64 {
-	v := q.AsApproximateFloat64()
-	return &v
+	return new(q.AsApproximateFloat64())
 }
 
 // signalUnit returns the unit of a signal's figure.

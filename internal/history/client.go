@@ -145,8 +145,7 @@ func (c *Client) post(ctx context.Context, path string, form url.Values) (status
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		var failed *url.Error
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
 			failed.URL = humanize.URL(failed.URL)
 		}
 		return 0, nil, fmt.Errorf("ask Prometheus: %w", err)

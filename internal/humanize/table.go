@@ -1,6 +1,7 @@
 package humanize
 
 import (
+	"cmp"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -33,9 +34,7 @@ func (t Table) Lines(width int, colour bool) []string {
 			}
 		}
 	}
-	if width == 0 {
-		width = math.MaxInt
-	}
+	width = cmp.Or(width, math.MaxInt)
 	lines := make([]string, len(t))
 	for n, row := range t {
 		var line strings.Builder

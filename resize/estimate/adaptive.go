@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -75,10 +76,7 @@ func (a *Adaptive) Observe(s Sample) {
 
 // ObserveOOMKill implements Estimator.
 func (a *Adaptive) ObserveOOMKill(k OOMKill) {
-	used := k.Limit
-	if used == 0 {
-		used = k.Request
-	}
+	used := cmp.Or(k.Limit, k.Request)
 	a.addPeak(k.At, float64(used)*a.options.OOMRatio)
 }
 

@@ -71,8 +71,7 @@ func (s *Sink) open() error {
 		return errors.Join(fmt.Errorf("open the recording: %s: %w", s.o.Path, err), f.Close())
 	}
 	size, since, err := endOf(f)
-	var damaged *recording.DamagedError
-	if errors.As(err, &damaged) {
+	if errors.As(err, new(*recording.DamagedError)) {
 		s.damage = err
 		if err := errors.Join(f.Close(), s.shift()); err != nil {
 			return fmt.Errorf("set a damaged recording aside: %w", err)

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -230,10 +231,7 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 	devices := fillIO(s, o, r.host.mu.machine.isDisk)
 	completeTimes(s, time.Now())
 	for _, d := range devices {
-		name := d.Device
-		if name == "" {
-			name = strconv.FormatUint(d.Major, 10) + ":" + strconv.FormatUint(d.Minor, 10)
-		}
+		name := cmp.Or(d.Device, fmt.Sprintf("%d:%d", d.Major, d.Minor))
 		fillDisk(addPart(b, i, "device:"+name), d.Stats["Read"], d.Stats["Write"], time.Unix(0, o.times[blkio]))
 	}
 	if names.entity.Kind == metric.Pod {

@@ -123,8 +123,7 @@ func (n *NodeReader) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Bat
 	}
 	b.NodeTime = buf.date
 	err = e.parser.Parse(buf.body.Bytes(), s.parseRequest(&n.target, b.Began, b.Ended, most.samples), b)
-	var read *metric.ReadError
-	if errors.As(err, &read) {
+	if read, ok := errors.AsType[*metric.ReadError](err); ok {
 		read.Err = fmt.Errorf("parse %s: %w", e.path, read.Err)
 	}
 	return err

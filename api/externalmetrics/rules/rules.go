@@ -102,8 +102,7 @@ func (r *Rules) Server(m *Rule) *Prometheus {
 	if m.Prometheus == "" {
 		return &r.Prometheus
 	}
-	other := r.Others[m.Prometheus]
-	return &other
+	return new(r.Others[m.Prometheus])
 }
 
 // External returns the rule of an external metric, or nil.

@@ -115,8 +115,7 @@ func invalidValue(invalid *pflag.InvalidValueError) error {
 func flagError(cmd *cobra.Command, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
-		var invalid *pflag.InvalidValueError
-		if errors.As(err, &invalid) {
+		if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 			err = invalidValue(invalid)
 		}
 		return Usage(err)

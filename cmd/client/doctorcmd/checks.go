@@ -98,8 +98,7 @@ func (e *examination) skip(err error) {
 		return
 	}
 	advice := ""
-	var hint *cli.Hint
-	if errors.As(err, &hint) {
+	if hint, ok := errors.AsType[*cli.Hint](err); ok {
 		advice = hint.Try
 	}
 	e.add(Skipped, advice, "%v", err)

@@ -1,6 +1,7 @@
 package explaincmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -149,10 +150,7 @@ func deathRows(r *death.Report) [][]string {
 	rows := [][]string{head}
 	for i := range r.Deaths {
 		d := &r.Deaths[i]
-		container := d.Container
-		if container == "" {
-			container = "(all)"
-		}
+		container := cmp.Or(d.Container, "(all)")
 		row := []string{humanize.Duration(max(0, r.At.Sub(d.At)).Round(time.Second)), d.Pod, container, string(d.Cause), string(d.Confidence), d.Message}
 		if everywhere {
 			row = slices.Insert(row, 1, d.Namespace)

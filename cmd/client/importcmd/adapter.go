@@ -88,8 +88,7 @@ var (
 // yamlError returns the first mistake in a file, with its line.
 func yamlError(file string, err error) error {
 	text, where := err.Error(), "from about here on, this is not YAML: " // the library gives no exact position
-	var wrong *yaml.TypeError
-	if errors.As(err, &wrong) && len(wrong.Errors) > 0 {
+	if wrong, ok := errors.AsType[*yaml.TypeError](err); ok && len(wrong.Errors) > 0 {
 		text, where = unknownKey.ReplaceAllString(wrong.Errors[0], "unknown key $1"), ""
 	}
 	line := "1"

@@ -208,10 +208,7 @@ func newNaming(r *adapterRule) (*naming, error) {
 		}
 		n.filters = append(n.filters, func(name string) bool { return re.MatchString(name) == (f.Is != "") })
 	}
-	matches := r.Name.Matches
-	if matches == "" {
-		matches = ".*"
-	}
+	matches := cmp.Or(r.Name.Matches, ".*")
 	var err error
 	if n.matches, err = regexp.Compile(matches); err != nil {
 		return nil, fmt.Errorf("name.matches: %w", err)

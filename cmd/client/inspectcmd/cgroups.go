@@ -4,6 +4,7 @@
 package inspectcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,9 +61,7 @@ cannot be removed, the exit status is 1.`,
   weir inspect cgroups --in-cluster --clean`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.node == "" {
-				f.node = getenv("NODE_NAME")
-			}
+			f.node = cmp.Or(f.node, getenv("NODE_NAME"))
 			if err := f.check(cmd.Flags()); err != nil {
 				return err
 			}

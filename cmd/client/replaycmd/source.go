@@ -119,8 +119,7 @@ func (s *source) fromPrometheus(ctx context.Context, q traceRequest, line *cli.P
 		Namespace: q.namespace, Kind: q.kind, Name: q.name, Autoscaler: q.autoscaler,
 		Pods: s.pods, From: q.from, To: q.to, Resources: q.needs.Resources, Named: queries,
 	})
-	var absent *promreplay.AbsentError
-	if errors.As(err, &absent) {
+	if errors.As(err, new(*promreplay.AbsentError)) {
 		return nil, cli.Hintf(err, "%s", "Does it scrape weir's /metrics/cluster (with honor_labels: true) or the kubelets' /metrics/cadvisor, and did it at that time? --from and --to choose the time, --pods the pods by name, --query other metrics.")
 	}
 	return trace, err
@@ -229,8 +228,7 @@ func (s *source) fromRecording(ctx context.Context, q traceRequest, line *cli.Pr
 		return nil
 	})
 	var truncated *recording.TruncatedError
-	var damaged *recording.DamagedError
-	if errors.As(err, &damaged) {
+	if errors.As(err, new(*recording.DamagedError)) {
 		return nil, cli.Hintf(err, "weir recording cut %s -o FILE saves what is whole.", s.recording)
 	}
 	if err != nil && !errors.As(err, &truncated) {

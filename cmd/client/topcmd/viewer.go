@@ -174,18 +174,14 @@ func withSum(list *usage.List) *usage.List {
 // numbers is missing. The time of a sum is that of its oldest number.
 func addUsage(sum, it *usage.Item) {
 	if it.CPU != nil {
-		if sum.CPU == nil {
-			sum.CPU = &usage.CPUUsage{}
-		}
+		sum.CPU = cmp.Or(sum.CPU, &usage.CPUUsage{})
 		sum.CPU.Nanocores += it.CPU.Nanocores
 		sum.CPU.Time = earlier(sum.CPU.Time, it.CPU.Time)
 		sum.CPU.WindowSeconds = max(sum.CPU.WindowSeconds, it.CPU.WindowSeconds)
 		sum.CPU.LastKnown = sum.CPU.LastKnown || it.CPU.LastKnown
 	}
 	if it.Memory != nil {
-		if sum.Memory == nil {
-			sum.Memory = &usage.MemoryUsage{}
-		}
+		sum.Memory = cmp.Or(sum.Memory, &usage.MemoryUsage{})
 		sum.Memory.WorkingSetBytes += it.Memory.WorkingSetBytes
 		sum.Memory.Time = earlier(sum.Memory.Time, it.Memory.Time)
 		sum.Memory.LastKnown = sum.Memory.LastKnown || it.Memory.LastKnown

@@ -3,6 +3,7 @@
 package vitals
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -236,10 +237,7 @@ func (r *round) readFileSystem(dir string) *stats.FsStats {
 // fileSystemStats converts the result of statfs(2). Inodes are nil if the file system does not
 // count them.
 func fileSystemStats(st *unix.Statfs_t, at metav1.Time) *stats.FsStats {
-	block := uint64(st.Frsize)
-	if block == 0 {
-		block = uint64(st.Bsize)
-	}
+	block := uint64(cmp.Or(st.Frsize, st.Bsize))
 	fs := &stats.FsStats{
 		Time: at, CapacityBytes: new(st.Blocks * block), AvailableBytes: new(st.Bavail * block),
 		UsedBytes: new((st.Blocks - min(st.Bfree, st.Blocks)) * block),
