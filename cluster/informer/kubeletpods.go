@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	podsv1alpha1 "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 )
 
@@ -23,13 +22,15 @@ const (
 // followKubelet takes the pods from the kubelet until the API server has listed them, or ctx ends.
 func (c *Cluster) followKubelet(ctx context.Context) {
 	convert := c.converter()
-	before := ""
-	_ = wait.PollUntilContextCancel(ctx, kubeletInterval, true, func(ctx context.Context) (bool, error) {
+	pause := time.NewTicker(kubeletInterval)
+	defer pause.Stop()
+	for before := ""; ; {
 		pods, err := ListKubeletPods(ctx, c.opts.KubeletPods)
 		now := fmt.Sprint(err)
 		listed := c.queue.fromKubelet(pods, err == nil, convert)
 		switch {
 		case listed || ctx.Err() != nil:
+			return
 		case now == before:
 		case err != nil:
 			c.opts.Logger.Info("the API server has not listed the pods, and the kubelet does not, either", zap.Error(err))
@@ -37,8 +38,12 @@ func (c *Cluster) followKubelet(ctx context.Context) {
 			c.opts.Logger.Warn("the API server has not listed the pods: they are the kubelet's", zap.Int("pods", len(pods)))
 		}
 		before = now
-		return listed, nil
-	})
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+	}
 }
 
 // fromKubelet records that the pods are all that the node has, if ok is true and the API server has
