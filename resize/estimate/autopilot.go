@@ -12,7 +12,7 @@ import (
 // AutopilotOptions configures Autopilot. Start with AutopilotDefaults.
 type AutopilotOptions struct {
 	CPU, Memory AutopilotResource
-	// SafetyMargin is the share that is added to a statistic.
+	// SafetyMargin is the share that is added to the percentile of load.
 	SafetyMargin float64
 	// Stabilization is the time of which the highest recommendation counts.
 	Stabilization time.Duration
@@ -20,68 +20,34 @@ type AutopilotOptions struct {
 
 // AutopilotResource configures Autopilot for one resource.
 type AutopilotResource struct {
-	Statistic Statistic
+	// LoadPercentile is the percentile of load that is recommended, the paper's S_pj, where a sample counts as
+	// much as it used. If a limit is S_p95, 95% of all CPU time was used at or below it.
+	LoadPercentile float64
 	// HalfLife is the age at which a sample has half the weight.
 	HalfLife time.Duration
-	// PeakWindows is the number of windows of five minutes in which Peak looks for the highest use.
-	PeakWindows int
 	// Floor is the smallest recommendation, in millicores or bytes.
 	Floor int64
 }
 
 // AutopilotDefaults returns what the paper uses for a serving job of normal latency sensitivity with a
 // low tolerance of OOM kills: 95% of the load for CPU, and 98% for memory, with half-lives of 12 and 48
-// hours. The paper gives no number for three of the values: it adds 10 to 15%, less for large requests
-// (here always 15%), and looks for the peak in a fixed number of windows (here those of a week). It has
-// no floor; this one is that of package resize.
+// hours. The paper adds 10 to 15%, less for large requests (here always 15%). It has no floor; this one
+// is that of package resize.
 func AutopilotDefaults() AutopilotOptions {
-	const weekOfWindows = 7 * 24 * 12
 	floor := resize.Defaults()
 	return AutopilotOptions{
-		CPU:          AutopilotResource{Statistic: LoadPercentile(95), HalfLife: 12 * time.Hour, PeakWindows: weekOfWindows, Floor: floor.CPU.Floor},
-		Memory:       AutopilotResource{Statistic: LoadPercentile(98), HalfLife: 48 * time.Hour, PeakWindows: weekOfWindows, Floor: floor.Memory.Floor},
+		CPU:          AutopilotResource{LoadPercentile: 95, HalfLife: 12 * time.Hour, Floor: floor.CPU.Floor},
+		Memory:       AutopilotResource{LoadPercentile: 98, HalfLife: 48 * time.Hour, Floor: floor.Memory.Floor},
 		SafetyMargin: 0.15, Stabilization: time.Hour,
 	}
 }
-
-// Statistic is one of the statistics of a moving window that Autopilot recommends.
-type Statistic func(*movingWindow) float64
-
-// Peak is S_max: the highest use in the last PeakWindows windows. Autopilot takes it for memory with
-// minimal tolerance of OOM kills.
-func Peak(w *movingWindow) float64 { return w.bounds[w.peaks[0].bucket] }
-
-// Average is S_avg: the decayed average of the average use in each window. Autopilot takes it for the
-// CPU of batch jobs.
-func Average(w *movingWindow) float64 { return w.averages / w.weight }
-
-// LoadPercentile returns S_pj: the j-th percentile of load, where a sample counts as much as it used.
-// If a limit is S_p95, 95% of all CPU time was used at or below it.
-func LoadPercentile(j float64) Statistic {
-	return func(w *movingWindow) float64 {
-		var total, sum float64
-		for bucket, bound := range w.bounds {
-			total += bound * w.decayed[bucket]
-		}
-		for bucket, bound := range w.bounds {
-			if sum += bound * w.decayed[bucket]; sum >= j/100*total {
-				return bound
-			}
-		}
-		return w.bounds[len(w.bounds)-1] // by a rounding error
-	}
-}
-
-// PartialPeak is the larger of S_p60 and half of S_max. Autopilot takes it for memory with
-// intermediate tolerance of OOM kills.
-func PartialPeak(w *movingWindow) float64 { return max(LoadPercentile(60)(w), Peak(w)/2) }
 
 // Autopilot recommends as the moving windows of Google's Autopilot do (Rzadca et al., "Autopilot:
 // workload autoscaling at Google", EuroSys 2020, sections 3.2.1 and 3.2.2).
 //
 // The use is aggregated to a histogram for each window of five minutes: of all samples for CPU, of the
 // peak of each pod for memory. A window of age τ has the weight 2^(-τ / half-life). When a window
-// ends, a statistic over all windows plus the safety margin is recommended, and of the last hour the
+// ends, a percentile of load over all windows plus the safety margin is recommended, and of the last hour the
 // highest recommendation counts.
 //
 // The paper does not publish the bounds of its "about 400" buckets. Here they are 400 that grow
@@ -165,20 +131,12 @@ type movingWindow struct {
 	counts   [bucketsOfWindow]float64
 	samples  float64
 	podPeaks map[string]float64
-	// lastEnded is the number of the last window that had samples. decayed, averages and weight are the
-	// sums over all windows of w·s, w·average(s) and w at that time.
-	lastEnded        int64
-	decayed          [bucketsOfWindow]float64
-	averages, weight float64
-	// peaks are the highest buckets of windows that no later window reaches: the first is the highest.
-	peaks []windowPeak
+	// lastEnded is the number of the last window that had samples. decayed is the sum over all windows of
+	// w·s at that time.
+	lastEnded int64
+	decayed   [bucketsOfWindow]float64
 	// recommended are the recommendations of the last hour, or the last one if it is older.
 	recommended []windowRecommendation
-}
-
-type windowPeak struct {
-	window int64
-	bucket int
 }
 
 type windowRecommendation struct {
@@ -214,30 +172,27 @@ func (w *movingWindow) end(margin float64) {
 	}
 	age := time.Duration(w.open-w.lastEnded) * windowLength
 	decay := math.Exp2(-float64(age) / float64(w.options.HalfLife))
-	sum, highest := 0.0, 0
 	for bucket, count := range w.counts {
 		w.decayed[bucket] = w.decayed[bucket]*decay + count
-		if count > 0 {
-			sum += w.bounds[bucket] * count
-			highest = bucket
-		}
 	}
-	w.averages = w.averages*decay + sum/w.samples
-	w.weight = w.weight*decay + 1
-	w.addPeak(windowPeak{w.open, highest})
 	w.counts, w.samples, w.lastEnded = [bucketsOfWindow]float64{}, 0, w.open
 	w.recommended = append(w.recommended, windowRecommendation{
-		at: time.Unix(0, (w.open+1)*int64(windowLength)), value: w.options.Statistic(w) * (1 + margin),
+		at: time.Unix(0, (w.open+1)*int64(windowLength)), value: w.loadPercentile(w.options.LoadPercentile) * (1 + margin),
 	})
 }
 
-// addPeak adds the peak of the newest window. It removes those that do not count any more: older than
-// PeakWindows, or not higher.
-func (w *movingWindow) addPeak(p windowPeak) {
-	w.peaks = slices.DeleteFunc(w.peaks, func(old windowPeak) bool {
-		return old.window <= p.window-int64(w.options.PeakWindows) || old.bucket <= p.bucket
-	})
-	w.peaks = append(w.peaks, p)
+// loadPercentile returns the j-th percentile of load.
+func (w *movingWindow) loadPercentile(j float64) float64 {
+	var total, sum float64
+	for bucket, bound := range w.bounds {
+		total += bound * w.decayed[bucket]
+	}
+	for bucket, bound := range w.bounds {
+		if sum += bound * w.decayed[bucket]; sum >= j/100*total {
+			return bound
+		}
+	}
+	return w.bounds[len(w.bounds)-1] // by a rounding error
 }
 
 // highest returns the highest recommendation after start, or the last one if none is after it.

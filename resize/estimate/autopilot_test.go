@@ -56,39 +56,15 @@ func expand(samples []estimate.Sample, r resize.Resource) (signal []counted) {
 	return signal
 }
 
-// formulas are the statistics of the paper, over the signal until a window.
+// formulas are those of the paper, over the signal until a window.
 type formulas struct {
 	signal   []counted // of windows until the last
 	last     int64
 	halfLife time.Duration
-	windows  int // of the peak
 }
 
 func (f *formulas) weight(window int64) float64 {
 	return math.Pow(0.5, float64((f.last-window)*300)/f.halfLife.Seconds())
-}
-
-func (f *formulas) peak() (highest float64) {
-	for _, c := range f.signal {
-		if c.window > f.last-int64(f.windows) {
-			highest = max(highest, c.bound)
-		}
-	}
-	return highest
-}
-
-func (f *formulas) average() float64 {
-	var sum, weights float64
-	for i := 0; i < len(f.signal); {
-		window, total, n := f.signal[i].window, 0.0, 0
-		for ; i < len(f.signal) && f.signal[i].window == window; i++ {
-			total += f.signal[i].bound
-			n++
-		}
-		sum += f.weight(window) * total / float64(n)
-		weights += f.weight(window)
-	}
-	return sum / weights
 }
 
 // loadPercentile sorts all samples by their value. Each counts its value times its weight.
@@ -107,7 +83,7 @@ func (f *formulas) loadPercentile(percent float64) float64 {
 }
 
 // recommended returns the highest recommendation of the last hour before now, or the last one.
-func (f formulas) recommended(now time.Time, statistic func(*formulas) float64) (highest float64) {
+func (f formulas) recommended(now time.Time, percent float64) (highest float64) {
 	all := f.signal
 	for i := len(all); i > 0; i-- {
 		if i < len(all) && all[i].window == all[i-1].window {
@@ -121,31 +97,19 @@ func (f formulas) recommended(now time.Time, statistic func(*formulas) float64) 
 			break
 		}
 		f.signal, f.last = all[:i], all[i-1].window
-		highest = max(highest, statistic(&f)*1.15)
+		highest = max(highest, f.loadPercentile(percent)*1.15)
 	}
 	return highest
 }
 
 func TestAutopilotIsItsFormulas(t *testing.T) {
-	statistics := []struct {
-		name string
-		got  estimate.Statistic
-		want func(*formulas) float64
-	}{
-		{"peak", estimate.Peak, (*formulas).peak},
-		{"average", estimate.Average, (*formulas).average},
-		{"p98", estimate.LoadPercentile(98), func(f *formulas) float64 { return f.loadPercentile(98) }},
-		{"p90", estimate.LoadPercentile(90), func(f *formulas) float64 { return f.loadPercentile(90) }},
-		{"partial peak", estimate.PartialPeak, func(f *formulas) float64 { return max(f.loadPercentile(60), f.peak()/2) }},
-	}
 	r := rand.New(rand.NewPCG(5, 6))
 	for n := range 100 {
 		samples, end := randomHistory(r)
-		for _, s := range statistics {
+		for _, percent := range []float64{98, 90, 60} {
 			o := estimate.AutopilotDefaults()
-			o.CPU.Statistic, o.Memory.Statistic = s.got, s.got
+			o.CPU.LoadPercentile, o.Memory.LoadPercentile = percent, percent
 			o.CPU.HalfLife = []time.Duration{o.CPU.HalfLife, time.Hour, 24 * time.Hour}[n%3]
-			o.CPU.PeakWindows = []int{o.CPU.PeakWindows, 12, 1}[n%3]
 			o.CPU.Floor, o.Memory.Floor = 1, 1
 			e := estimate.NewAutopilot(o)
 			for i, sample := range samples {
@@ -161,11 +125,11 @@ func TestAutopilotIsItsFormulas(t *testing.T) {
 				options  *estimate.AutopilotResource
 				unit     float64
 			}{{resize.CPU, &o.CPU, 1000}, {resize.Memory, &o.Memory, 1}} {
-				f := formulas{signal: expand(samples, what.resource), halfLife: what.options.HalfLife, windows: what.options.PeakWindows}
-				want := f.recommended(now, s.want) * what.unit
+				f := formulas{signal: expand(samples, what.resource), halfLife: what.options.HalfLife}
+				want := f.recommended(now, percent) * what.unit
 				// The bounds here are computed in another way, so their last bits differ.
 				if amount := got.Get(what.resource); !amount.Set || float64(amount.Value) < want*(1-1e-9) || float64(amount.Value) > want*(1+1e-9)+1 {
-					t.Fatalf("history %d, %s of %s: got %+v, want %v rounded up", n, s.name, what.resource, amount, want)
+					t.Fatalf("history %d, p%v of %s: got %+v, want %v rounded up", n, percent, what.resource, amount, want)
 				}
 			}
 		}
@@ -174,9 +138,7 @@ func TestAutopilotIsItsFormulas(t *testing.T) {
 
 // Samples of a window that has ended are ignored: its recommendation has been made.
 func TestAutopilotIgnoresLateSamples(t *testing.T) {
-	o := estimate.AutopilotDefaults()
-	o.CPU.Statistic = estimate.Peak
-	e := estimate.NewAutopilot(o)
+	e := estimate.NewAutopilot(estimate.AutopilotDefaults())
 	observe := func(after time.Duration, cores float64) {
 		e.Observe(estimate.Sample{Pod: "web-1", Resource: resize.CPU, UsagePoint: resize.UsagePoint{At: begin.Add(after), Value: cores}})
 	}

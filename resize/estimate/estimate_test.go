@@ -48,9 +48,6 @@ func TestTranscripts(t *testing.T) {
 // newFromArguments returns the estimator that the command names, with the options of its arguments.
 func newFromArguments(t *testing.T, d *datadriven.TestData) estimate.Estimator {
 	t.Helper()
-	statistics := map[string]estimate.Statistic{
-		"peak": estimate.Peak, "average": estimate.Average, "p95": estimate.LoadPercentile(95), "partial-peak": estimate.PartialPeak,
-	}
 	argument := func(name string) (value string) {
 		if d.HasArg(name) {
 			d.ScanArgs(t, name, &value)
@@ -76,12 +73,6 @@ func newFromArguments(t *testing.T, d *datadriven.TestData) estimate.Estimator {
 	case "autopilot":
 		o := estimate.AutopilotDefaults()
 		o.CPU.Floor, o.Memory.Floor = 1, 1
-		if s := statistics[argument("cpu")]; s != nil {
-			o.CPU.Statistic = s
-		}
-		if s := statistics[argument("memory")]; s != nil {
-			o.Memory.Statistic = s
-		}
 		return estimate.NewAutopilot(o)
 	}
 	t.Fatalf("%s: what is %q?", d.Pos, d.Cmd)
