@@ -34,7 +34,7 @@ func run(args []string) error {
 				if err != nil {
 					return err
 				}
-				return trace.Write(os.Stdout, list)
+				return write(os.Stdout, list)
 			}
 		}
 	case len(args) == 2 && args[0] == "evaluate":
