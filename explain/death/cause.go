@@ -107,14 +107,6 @@ var table = []texts{
 		"`kubectl describe pod -n NAMESPACE POD` shows what the API server has."},
 }
 
-// Causes returns all causes, in the order of the documents.
-func Causes() (all []Cause) {
-	for i := range table {
-		all = append(all, table[i].cause)
-	}
-	return all
-}
-
 func textsOf(c Cause) *texts {
 	return &table[slices.IndexFunc(table, func(t texts) bool { return t.cause == c })]
 }
