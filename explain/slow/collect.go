@@ -2,6 +2,7 @@ package slow
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -16,15 +17,6 @@ type View interface {
 	Pod(ref metric.PodRef) (pod *metric.Sample, containers []*metric.Sample)
 	// Points yields the points of a metric of an entity, oldest first.
 	Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
-}
-
-// Metrics are those whose history Collect reads, besides what the memory keeps of all objects anyway.
-func Metrics() []metric.ID {
-	return []metric.ID{
-		metric.CPUThrottledRate, metric.CPUPressureSomeRate, metric.CPUPressureFullRate,
-		metric.MemoryMajorPageFaultsRate, metric.MemoryPressureSomeRate, metric.MemoryPressureFullRate,
-		metric.DiskReadBytesRate, metric.DiskWriteBytesRate, metric.IOPressureSomeRate, metric.IOPressureFullRate,
-	}
 }
 
 // The metrics of stalls, by resource.
@@ -147,12 +139,7 @@ func reserve(s *metric.Sample, capacityID, allocatableID metric.ID, scale float6
 // hasStalls reports whether a node reports stalls of a pod. cAdvisor writes 0 where the kernel has none,
 // and a pod that has run has waited for a CPU at some time.
 func hasStalls(s *metric.Sample) bool {
-	for _, id := range counterOf {
-		if value(s, id) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(counterOf[:], func(id metric.ID) bool { return value(s, id) > 0 })
 }
 
 // isDetailed reports whether the endpoint that is read has details of memory.
