@@ -435,7 +435,7 @@ func (p *plan) checkPlayer() error {
 }
 
 func openRecorder(w *weirProcess, o recorder.Options) error {
-	sink, err := recorder.OpenLater(o)
+	sink, err := recorder.Open(o)
 	switch {
 	case err != nil && w.plan.Mode != "run":
 		w.Log.Warn("the recording cannot be written: weir tries again each minute", zap.Error(err)) // the APIs do not need it

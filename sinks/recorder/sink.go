@@ -39,18 +39,9 @@ type Sink struct {
 
 // Open opens the file. An existing recording is continued after its last complete block. A
 // damaged one is set aside like a full file, so that weir starts after a power failure. Only
-// the user may read the file, because it has the names of all objects in a cluster.
+// the user may read the file, because it has the names of all objects in a cluster. The Sink is also
+// returned with an error, as of a read-only disk: Record tries again after a minute.
 func Open(o Options) (*Sink, error) {
-	s := &Sink{o: o.withDefaults(), begin: time.Now()}
-	if err := s.open(); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// OpenLater is Open, and returns the Sink also with an error, as of a read-only disk: Record tries
-// again after a minute.
-func OpenLater(o Options) (*Sink, error) {
 	s := &Sink{o: o.withDefaults(), begin: time.Now()}
 	err := s.open()
 	if err != nil {

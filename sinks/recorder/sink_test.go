@@ -313,7 +313,7 @@ func TestFileComesLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(folder, "run")
-	s, err := recorder.OpenLater(recorder.Options{Path: path})
+	s, err := recorder.Open(recorder.Options{Path: path})
 	if err == nil {
 		t.Fatal("opened a file below a file")
 	}
