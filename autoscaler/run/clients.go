@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/autoscaler/manifest"
 	"github.com/weir-metrics/weir/autoscaler/scaleclient/scaleapi"
@@ -37,7 +36,6 @@ func (c *Clients) Open(_ context.Context, h *feature.Host) error {
 	if err != nil {
 		return err
 	}
-	config = rest.CopyConfig(config)
 	config.UserAgent = "weir"
 	config.QPS, config.RateLimiter = -1, nil
 	if c.Kube, err = kubernetes.NewForConfig(config); err != nil {

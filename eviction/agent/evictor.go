@@ -101,15 +101,9 @@ func openEvictor(ctx context.Context, p *Plan, node metric.NodeName, m *Machine,
 
 // connect sets the options that need the cluster, and returns the configuration of the node's kubelet.
 func (e *evictor) connect(ctx context.Context, o *guard.Options, x *execute.Options) (*kubeletconfig.Kubelet, error) {
-	kube, err := e.cluster.RESTConfig()
+	client, kube, err := e.cluster.ClientAs("weir-agent")
 	if err != nil {
 		return nil, err
-	}
-	kube = rest.CopyConfig(kube)
-	kube.UserAgent = "weir-agent"
-	client, err := kubernetes.NewForConfig(kube)
-	if err != nil {
-		return nil, fmt.Errorf("create API client: %w", err)
 	}
 	o.Pods, x.Client = e.pods, client
 	if err := e.checkRequests(ctx, client); err != nil {

@@ -81,15 +81,22 @@ func (c *Cluster) RESTConfig() (*rest.Config, error) {
 
 // Client returns a client of the API server.
 func (c *Cluster) Client() (*kubernetes.Clientset, error) {
+	client, _, err := c.ClientAs("")
+	return client, err
+}
+
+// ClientAs returns a client of the API server that has a user agent, and its configuration.
+func (c *Cluster) ClientAs(userAgent string) (*kubernetes.Clientset, *rest.Config, error) {
 	config, err := c.RESTConfig()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	config.UserAgent = userAgent
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("create API client: %w", err)
+		return nil, nil, fmt.Errorf("create API client: %w", err)
 	}
-	return client, nil
+	return client, config, nil
 }
 
 // NoCluster explains why the API server cannot be used.

@@ -1,16 +1,12 @@
 package oomkills
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -43,15 +39,9 @@ type eventWriter struct {
 }
 
 func newEventWriter(h *feature.Host, node metric.NodeName) (*eventWriter, error) {
-	kube, err := h.Cluster.RESTConfig()
+	client, _, err := h.Cluster.ClientAs(component)
 	if err != nil {
 		return nil, err
-	}
-	kube = rest.CopyConfig(kube)
-	kube.UserAgent = component
-	client, err := kubernetes.NewForConfig(kube)
-	if err != nil {
-		return nil, fmt.Errorf("create API client for Events: %w", err)
 	}
 	events := record.NewBroadcaster()
 	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
