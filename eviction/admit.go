@@ -51,12 +51,7 @@ func isBestEffort(pod *corev1.Pod) bool {
 }
 
 func hasCPUOrMemory(list corev1.ResourceList) bool {
-	for _, name := range [...]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		if q, ok := list[name]; ok && q.Sign() > 0 {
-			return true
-		}
-	}
-	return false
+	return list.Cpu().Sign() > 0 || list.Memory().Sign() > 0
 }
 
 // toleratesMemoryPressure reports whether a pod tolerates the taint of memory pressure. The taint

@@ -76,10 +76,5 @@ func callHasLabel(e *parser.Call, label string) bool {
 			return true
 		}
 	}
-	for _, arg := range e.Args {
-		if MayHaveLabel(arg, label) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.Args, func(arg parser.Expr) bool { return MayHaveLabel(arg, label) })
 }
