@@ -120,14 +120,6 @@ var messages = [metric.NumReasons][]template{
 	},
 }
 
-// argumentNames are all arguments that templates may contain.
-var argumentNames = []string{
-	"not", "no run", "node", "node's", "kubelet", "container", "cause", "said", "ended", "since", "late", "grace", "restarts", "limit", "unread",
-	"waiting container", "incomplete container", "ambiguous container", "several nodes", "chosen node", "bound node", "no longer", "older start", "newer start",
-	"UID", "other UID", "ID", "other ID", "stands still", "earlier", "other cgroup", "other path", "read", "read before", "read last", "first seen", "run time", "needed",
-	"counter", "counter before", "clock", "used", "window", "cores",
-}
-
 // Message describes a reason in one short sentence without a full stop: why group g has no number,
 // or a doubtful one. It uses the evidence, and it does not change while the reason lasts, unless
 // the evidence has an error.

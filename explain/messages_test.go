@@ -124,6 +124,14 @@ func TestMessageHasTheEvidence(t *testing.T) {
 	}
 }
 
+// argumentNames are all arguments that templates may contain.
+var argumentNames = []string{
+	"not", "no run", "node", "node's", "kubelet", "container", "cause", "said", "ended", "since", "late", "grace", "restarts", "limit", "unread",
+	"waiting container", "incomplete container", "ambiguous container", "several nodes", "chosen node", "bound node", "no longer", "older start", "newer start",
+	"UID", "other UID", "ID", "other ID", "stands still", "earlier", "other cgroup", "other path", "read", "read before", "read last", "first seen", "run time", "needed",
+	"counter", "counter before", "clock", "used", "window", "cores",
+}
+
 // TestTemplates checks that a template names only existing arguments and closes its brackets, and
 // that the last template of a reason needs only arguments that are always known.
 func TestTemplates(t *testing.T) {

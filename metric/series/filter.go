@@ -25,9 +25,6 @@ type Filter struct {
 	Labels map[string]string
 }
 
-// FilterOptions are the names of the options of a Filter.
-const FilterOptions = "label, level, metric, namespace, profile"
-
 // Set sets one option, given once or more often: level=pod,node, metric=cpu_*, namespace=shop,
 // label=node=worker-*, profile=all. Lists are separated by commas; * in a pattern matches any text,
 // ? for one character. It reports whether the Filter has such an option.
