@@ -11,8 +11,8 @@ import (
 )
 
 // The history of one source of one node is a table of rows and a list of rounds. A row says
-// where the points of an entity are. The latest rounds are open: a point is at a fixed offset.
-// Older rounds are packed by columns into blocks (pack.go). A row never changes its offset.
+// where the points of an entity are. The latest rounds are open, each on its own. Older rounds are
+// packed by columns into blocks (pack.go). A row never changes its ID.
 //
 // The usage of a pod is nearly always the sum of its containers' usage. The row of the pod
 // then holds only the mark float24Sum.
@@ -43,17 +43,13 @@ type sourceHistory struct {
 	lastSeen  []uint32 // for each row, the last round in which it had a point
 	rowOf     []int32  // for each entry of table, its row; -1 for none
 	table     *entityTable
-	width     uint32                 // of an open round
-	ids       uint32                 // the number of row ids in use or free
-	free      map[uint16][]rowOffset // offsets of removed rows, by width
-	next      uint32                 // the number of the next round
-	oldest    uint32                 // the number of the first round that has not expired
-	lastSweep int64                  // when unused rows were last removed
-	bytes     int                    // of all rounds
+	ids       uint32   // the number of row ids in use or free
+	free      []uint32 // ids of removed rows
+	next      uint32   // the number of the next round
+	oldest    uint32   // the number of the first round that has not expired
+	lastSweep int64    // when unused rows were last removed
+	bytes     int      // of all rounds
 }
-
-// rowOffset is the offset of a row in open rounds and its id in packed blocks.
-type rowOffset struct{ offset, id uint32 }
 
 // add stores the points of r, the round of samples, and drops expired rounds.
 func (h *sourceHistory) add(rec *historyWriter, r *round, samples []*metric.Sample, clock time.Duration, now int64) {
@@ -76,8 +72,7 @@ func (h *sourceHistory) add(rec *historyWriter, r *round, samples []*metric.Samp
 	if h.open == nil {
 		h.open = &openRounds{first: h.next, unit: unit}
 	}
-	data := make([]byte, h.width)
-	h.write(rec, r, plans, data, newest)
+	data := h.write(rec, r, plans, newest)
 	h.open.stamps[h.rounds] = roundTime{newest, now}
 	h.open.data[h.rounds] = data
 	h.bytes += len(data)
@@ -129,8 +124,10 @@ func (h *sourceHistory) span(r *round, plans []recordPlan) (newest, oldest int64
 	return newest, oldest
 }
 
-// write encodes the points of r into data, the bytes of an open round.
-func (h *sourceHistory) write(rec *historyWriter, r *round, plans []recordPlan, data []byte, base int64) {
+// write returns the points of r as the bytes of an open round.
+func (h *sourceHistory) write(rec *historyWriter, r *round, plans []recordPlan, base int64) []byte {
+	data := slices.Grow(rec.buf[:0], int(4*h.ids))[:4*h.ids]
+	clear(data)
 	containers := r.table.kinds[metric.Container]
 	for i, n := range h.rowOf {
 		e := &r.table.entries[i]
@@ -142,8 +139,13 @@ func (h *sourceHistory) write(rec *historyWriter, r *round, plans []recordPlan, 
 		if n < 0 || len(points) == 0 {
 			continue
 		}
-		l := h.rows[n].layout
-		row := data[h.rows[n].offset:][:l.width]
+		l, begin, sums := h.rows[n].layout, len(data), 0
+		tags := l.tagBytes()
+		end := tags + 2*int(l.timestamps)
+		width := end + 3*bits.OnesCount64(l.mask)
+		data = slices.Grow(data, width)[:begin+width]
+		row := data[begin:]
+		clear(row[:end])
 		record := r.words[e.offset:]
 		any := false
 		for _, p := range points {
@@ -155,18 +157,28 @@ func (h *sourceHistory) write(rec *historyWriter, r *round, plans []recordPlan, 
 			code := toFloat24(v)
 			if from < containers && h.sums(r, plans, from, containers, p.metric, when, v) {
 				code = float24Sum
+				sums++
 			}
-			at := l.valueOffset(p.metric)
-			row[at], row[at+1], row[at+2] = byte(code), byte(code>>8), byte(code>>16)
+			end = l.setValue(row, end, p.metric, code)
 			if code > float24Sum || code == float24Zero {
-				binary.LittleEndian.PutUint16(row[2*int(l.timestampIndexes[rec.metrics[p.metric].key]):], uint16((base-when)/h.open.unit))
+				binary.LittleEndian.PutUint16(row[tags+2*int(l.timestampIndexes[rec.metrics[p.metric].key]):], uint16((base-when)/h.open.unit))
 			}
 			any = any || code != float24Absent
 		}
-		if any {
-			h.lastSeen[n] = h.next
+		at := uint32(begin)
+		data = data[:begin+end]
+		switch {
+		case !any:
+			data = data[:begin]
+			continue
+		case sums == bits.OnesCount64(l.mask):
+			data, at = data[:begin], indexSum
 		}
+		binary.LittleEndian.PutUint32(data[4*h.rows[n].id:], at)
+		h.lastSeen[n] = h.next
 	}
+	rec.buf = data
+	return slices.Clone(data)
 }
 
 // sums reports whether v, the value of metric j of a pod at the time when, equals the sum of
@@ -316,10 +328,7 @@ func (h *sourceHistory) replaceRows(fresh []historyRow) {
 			rows = append(rows, kept{r, h.lastSeen[n]})
 			continue
 		}
-		if h.free == nil {
-			h.free = map[uint16][]rowOffset{}
-		}
-		h.free[r.layout.width] = append(h.free[r.layout.width], rowOffset{r.offset, r.id})
+		h.free = append(h.free, r.id)
 	}
 	if len(fresh) == 0 && len(rows) == len(h.rows) {
 		return
@@ -355,16 +364,13 @@ func (h *sourceHistory) firstKept(living []bool, seen []uint32) uint32 {
 	return gone[len(gone)-most-1] + 1
 }
 
-// place sets the offset and the ID of r to those of a removed row of its width, or to new ones.
+// place sets the ID of r to that of a removed row, or to a new one.
 func (h *sourceHistory) place(r *historyRow) {
-	if free := h.free[r.layout.width]; len(free) > 0 {
-		last := len(free) - 1
-		r.offset, r.id = free[last].offset, free[last].id
-		h.free[r.layout.width] = free[:last]
+	if last := len(h.free) - 1; last >= 0 {
+		r.id, h.free = h.free[last], h.free[:last]
 		return
 	}
-	r.offset, r.id = h.width, h.ids
-	h.width += uint32(r.layout.width)
+	r.id = h.ids
 	h.ids++
 }
 

@@ -174,7 +174,7 @@ func TestChurnIsBounded(t *testing.T) {
 		}
 		write(t, sink, b)
 		if v := sink.mu.sources[sourceKey{"s", "n1"}]; round > 1000 {
-			most = max(most, len(v.history.rows), int(v.history.width)/8)
+			most = max(most, len(v.history.rows), int(v.history.ids))
 		}
 	}
 	if want := 20 + 20 + 20 + 64; most > want {

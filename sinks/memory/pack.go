@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 )
 
@@ -36,6 +37,14 @@ type roundTime struct {
 //	5 bits    the number of bits of each offset or step
 //	w bits    the smallest number, or the first one; w is 16 for a clock, 24 for a value
 //	...       the offsets, or the steps, which are one fewer
+//
+// Steps of no bits mean something else: a run of columns of values that are zero, or absent, or
+// sums in every round. Most of what explain slow needs is zero most of the time.
+//
+//	1 bit     1
+//	5 bits    0
+//	2 bits    the float24 of all values
+//	4 bits    the number of columns, less 1
 type packedBlock struct {
 	first  uint32 // number of the first round, counted from the source's first
 	unit   int64  // of clocks, in nanoseconds
@@ -53,6 +62,9 @@ const (
 	// headBits is the size of a column's head without its first number.
 	headBits  = 1 + 5
 	readSlack = 8
+	// runHead is the head of a run of columns: steps of no bits.
+	runHead = 1
+	maxRun  = 1 << 4
 	// indexSum in the index marks a row that is a sum in every round.
 	indexSum = 1<<32 - 1
 )
@@ -142,6 +154,31 @@ func readColumn(data []byte, at, count, size int, dst []uint32) int {
 	return end
 }
 
+// columnReader reads the columns of a row one after another.
+type columnReader struct {
+	data  []byte
+	at    int    // in bits
+	count int    // of numbers in a column
+	run   int    // columns that are left of the current run
+	code  uint32 // of the run
+}
+
+// next unpacks the next column, whose numbers have size bits, to dst, unless dst is nil.
+func (c *columnReader) next(size int, dst []uint32) {
+	if c.run == 0 && readBits(c.data, c.at, headBits) == runHead {
+		c.code, c.run = readBits(c.data, c.at+headBits, 2), int(readBits(c.data, c.at+headBits+2, 4))+1
+		c.at += headBits + 2 + 4
+	}
+	if c.run == 0 {
+		c.at = readColumn(c.data, c.at, c.count, size, dst)
+		return
+	}
+	c.run--
+	for i := range dst {
+		dst[i] = c.code
+	}
+}
+
 // pointSeries is one metric of one row over the rounds of a block or of open rounds.
 type pointSeries struct {
 	codes   [packRounds]float24
@@ -168,32 +205,41 @@ func (b *packedBlock) read(r *historyRow, key timestampKey, j int, s *pointSerie
 		at += len(b.stamps)
 	}
 	var clocks, values [packRounds]uint32
-	count := bits.OnesCount32(here)
+	columns := columnReader{data: b.data, at: at, count: bits.OnesCount32(here)}
 	for c := range int(r.layout.timestamps) {
 		var dst []uint32
 		if c == int(r.layout.timestampIndexes[key]) {
 			dst = clocks[:]
 		}
-		at = readColumn(b.data, at, count, offsetBits, dst)
+		columns.next(offsetBits, dst)
 	}
-	for range bits.OnesCount64(r.layout.mask & (1<<j - 1)) {
-		at = readColumn(b.data, at, count, valueBits, nil)
+	for range r.layout.column(j) - int(r.layout.timestamps) {
+		columns.next(valueBits, nil)
 	}
-	readColumn(b.data, at, count, valueBits, values[:])
-	for i := range count {
+	columns.next(valueBits, values[:])
+	s.set(here, &values, &clocks)
+}
+
+// set sets the rounds in here to the codes and the offsets, which have one number for each.
+func (s *pointSeries) set(here uint32, codes, offsets *[packRounds]uint32) {
+	for i := 0; here != 0; i++ {
 		k := bits.TrailingZeros32(here)
 		here &= here - 1
-		s.codes[k], s.offsets[k] = float24(values[i]), clocks[i]
+		s.codes[k], s.offsets[k] = float24(codes[i]), offsets[i]
 	}
 }
 
 // openRounds are the rounds that are not packed yet. A reader knows how many there were when
 // its Snapshot was taken; the writer adds rounds only after those.
 //
-//	round   row row row ...
-//	row     clock... value...
-//	clock   2 bytes, little endian: how many of the block's units before its base
-//	value   3 bytes, little endian: a float24
+//	round   index row row ...
+//	index   4 bytes for each historyRow.id: where the row begins, or 0 or indexSum
+//	row     tag... clock... value...
+//	tag     2 bits for each value: its float24 if that is below storedTag, else storedTag
+//	clock   2 bytes: how many of the block's units before its base
+//	value   3 bytes for each storedTag: a float24
+//
+// All are little endian. Tags end with a byte. So a value of zero takes 2 bits.
 type openRounds struct {
 	first  uint32
 	unit   int64
@@ -201,24 +247,71 @@ type openRounds struct {
 	data   [packRounds][]byte
 }
 
+// storedTag marks a value that has bytes of its own: the float24s below it are absent, zero and a sum.
+const storedTag = 3
+
+// rowColumns are the numbers of a row, the clocks first, each in those rounds in which it has a point.
+type rowColumns [numTimestampKeys + maxHistoryMetrics][packRounds]uint32
+
 // read fills s with metric j of a row in the first n rounds. key is the metric's timestamp.
 func (o *openRounds) read(n int, r *historyRow, key timestampKey, j int, s *pointSeries) {
 	*s = pointSeries{}
-	value, clock := r.layout.valueOffset(j), 2*int(r.layout.timestampIndexes[key])
-	for k := range n {
-		if data := r.bytesIn(o, k); data != nil {
-			s.codes[k] = float24(readUint(data, value, 3))
-			s.offsets[k] = readUint(data, clock, 2)
+	var columns rowColumns
+	here, _ := o.columns(n, r, &columns)
+	s.set(here, &columns[r.layout.column(j)], &columns[r.layout.timestampIndexes[key]])
+}
+
+// columns fills columns with a row's numbers in the first n rounds. It returns the rounds in which the
+// row has a point, and whether in all n it is a sum.
+func (o *openRounds) columns(n int, r *historyRow, columns *rowColumns) (here uint32, sums bool) {
+	sums = true
+	for k, i := 0, 0; k < n; k++ {
+		at := uint32(0)
+		if o.first+uint32(k) >= r.firstRound { // else another row had this ID, or none
+			at = binary.LittleEndian.Uint32(o.data[k][4*r.id:])
+		}
+		sums = sums && at == indexSum
+		switch at {
+		case 0:
+			continue
+		case indexSum:
+			columns.setSums(r.layout, i)
+		default:
+			columns.setRow(r.layout, i, o.data[k][at:])
+		}
+		here |= 1 << k
+		i++
+	}
+	return here, sums
+}
+
+// setRow sets the numbers of round i to those of row, the bytes of an open round.
+func (c *rowColumns) setRow(l *rowLayout, i int, row []byte) {
+	at := l.tagBytes()
+	for n := range l.columns() {
+		if n < int(l.timestamps) {
+			c[n][i] = readUint(row, at, 2)
+			at += 2
+			continue
+		}
+		v := n - int(l.timestamps)
+		c[n][i] = uint32(row[v/4]>>(v%4*2)) & storedTag
+		if c[n][i] == storedTag {
+			c[n][i] = readUint(row, at, 3)
+			at += 3
 		}
 	}
 }
 
-// bytesIn returns the row's bytes in round k; nil if the row did not exist then.
-func (r *historyRow) bytesIn(o *openRounds, k int) []byte {
-	if o.first+uint32(k) < r.firstRound {
-		return nil
+// setSums sets the values of round i to sums. The clock of a sum has no meaning: repeated, it takes
+// no bits.
+func (c *rowColumns) setSums(l *rowLayout, i int) {
+	for n := range l.columns() {
+		c[n][i] = uint32(float24Sum)
+		if n < int(l.timestamps) {
+			c[n][i] = c[n][max(i-1, 0)]
+		}
 	}
-	return o.data[k][r.offset:][:r.layout.width]
 }
 
 func readUint(data []byte, at, size int) uint32 {
@@ -229,82 +322,71 @@ func readUint(data []byte, at, size int) uint32 {
 	return v
 }
 
+// setValue sets metric j of row, whose bytes so far end at end, and returns where they end now. Metrics
+// are set in their order.
+func (l *rowLayout) setValue(row []byte, end, j int, code float24) int {
+	v := bits.OnesCount64(l.mask & (1<<j - 1))
+	row[v/4] |= byte(min(code, storedTag)) << (v % 4 * 2)
+	if code < storedTag {
+		return end
+	}
+	row[end], row[end+1], row[end+2] = byte(code), byte(code>>8), byte(code>>16)
+	return end + 3
+}
+
 // pack packs the n rounds of o. ids is larger than every id in rows. buf is scratch memory,
 // which is returned for the next call.
 func (o *openRounds) pack(n int, rows []historyRow, ids uint32, buf []byte) (*packedBlock, []byte) {
 	b := &packedBlock{first: o.first, unit: o.unit, stamps: append([]roundTime(nil), o.stamps[:n]...), index: make([]uint32, ids)}
 	w := bitWriter{data: append(buf[:0], 0)} // index 0 means no points
+	var columns rowColumns
 	for i := range rows {
 		r := &rows[i]
-		switch here, all := r.holds(o, n); {
-		case !here:
-			continue
-		case all:
+		switch here, sums := o.columns(n, r, &columns); {
+		case here == 0:
+		case sums:
 			b.index[r.id] = indexSum
-			continue
+		default:
+			b.index[r.id] = uint32(len(w.data))
+			w.writeRow(r.layout, n, here, &columns)
+			w.flush()
 		}
-		b.index[r.id] = uint32(len(w.data))
-		r.pack(o, n, &w)
-		w.flush()
 	}
 	b.data = append(make([]byte, 0, len(w.data)+readSlack), w.data...)[:len(w.data)+readSlack]
 	return b, w.data
 }
 
-// holds reports whether the row has a point in any of the n rounds, and whether all its metrics
-// are sums in all of them.
-func (r *historyRow) holds(o *openRounds, n int) (here, sums bool) {
-	sums = true
-	for k := range n {
-		h, s := r.holdsIn(o, k)
-		here, sums = here || h, sums && s
-	}
-	return here, sums
-}
-
-func (r *historyRow) holdsIn(o *openRounds, k int) (here, sums bool) {
-	data := r.bytesIn(o, k)
-	if data == nil {
-		return false, false
-	}
-	sums = true
-	for at := 2 * int(r.layout.timestamps); at < len(data); at += 3 {
-		code := float24(readUint(data, at, 3))
-		here, sums = here || code != float24Absent, sums && code == float24Sum
-	}
-	return here, sums
-}
-
-// pack appends the row's points in the n rounds of o.
-func (r *historyRow) pack(o *openRounds, n int, w *bitWriter) {
-	var rounds [packRounds][]byte
-	count, here := 0, uint32(0)
-	for k := range n {
-		if holds, _ := r.holdsIn(o, k); holds {
-			here |= 1 << k
-			rounds[count] = r.bytesIn(o, k)
-			count++
-		}
-	}
+// writeRow packs a row that has points in the rounds here of n.
+func (w *bitWriter) writeRow(l *rowLayout, n int, here uint32, columns *rowColumns) {
+	count := bits.OnesCount32(here)
 	if count == n {
 		w.writeBits(1, 1)
 	} else {
 		w.writeBits(0, 1)
 		w.writeBits(here, uint(n))
 	}
-	var values [packRounds]uint32
-	at := 0
-	for c := range r.layout.columns() {
-		size := 3
-		if c < int(r.layout.timestamps) {
-			size = 2
+	for c, all := 0, l.columns(); c < all; c++ {
+		if c < int(l.timestamps) {
+			w.writeColumn(columns[c][:count], offsetBits)
+		} else if run := columns.runLength(c, min(all, c+maxRun), count); run > 0 {
+			w.writeBits(runHead, headBits)
+			w.writeBits(columns[c][0], 2)
+			w.writeBits(uint32(run-1), 4)
+			c += run - 1
+		} else {
+			w.writeColumn(columns[c][:count], valueBits)
 		}
-		for i := range count {
-			values[i] = readUint(rounds[i], at, size)
-		}
-		w.writeColumn(values[:count], uint(8*size))
-		at += size
 	}
+}
+
+// runLength returns how many columns from c on, before end, have the float24 below storedTag that
+// column c begins with in all of the first count rounds.
+func (c *rowColumns) runLength(from, end, count int) (n int) {
+	code := c[from][0]
+	for code < storedTag && from+n < end && !slices.ContainsFunc(c[from+n][:count], func(v uint32) bool { return v != code }) {
+		n++
+	}
+	return n
 }
 
 // float24 is a value of the history in three bytes: 7 bits of exponent and 17 of mantissa,

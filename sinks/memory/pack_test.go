@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 	"testing"
@@ -12,6 +13,7 @@ import (
 // Packed rounds have the content that they had when they were open.
 func FuzzPack(f *testing.F) {
 	f.Add([]byte{12, 3, 0xff, 1, 2, 3, 4, 5, 6, 7, 8})
+	f.Add(bytes.Repeat([]byte{12, 5, 15, 2, 64, 65, 66, 77, 200, 3, 0, 130, 66}, 60))
 	f.Add([]byte{5, 9, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		next := func() (b byte) {
@@ -24,33 +26,55 @@ func FuzzPack(f *testing.F) {
 		rounds := int(next())%packRounds + 1
 		o := &openRounds{first: 100, unit: int64(time.Millisecond)}
 		var rows []historyRow
-		width, ids := uint32(0), uint32(0)
+		ids := uint32(0)
 		for range next()%6 + 1 {
 			// Each metric has its own clock, all share one, or something in between.
 			l := rowLayout{mask: uint64(next()%15 + 1), timestamps: next()%2 + 1}
 			for j := range metrics {
 				l.timestampIndexes[metrics[j].key] = uint8(j % int(l.timestamps))
 			}
-			l.width = 2*uint16(l.timestamps) + 3*uint16(l.columns()-int(l.timestamps))
-			ids += uint32(next() % 3) // some offsets belong to other rows
-			rows = append(rows, historyRow{layout: &l, firstRound: 98 + uint32(next()%6), offset: width, id: ids})
-			width += uint32(l.width)
+			ids += uint32(next() % 3) // some IDs belong to other rows
+			rows = append(rows, historyRow{layout: &l, firstRound: 98 + uint32(next()%6), id: ids})
 			ids++
 		}
-		data := make([]byte, 0, rounds*int(width))
-		for len(data) < cap(data) {
-			switch c := next(); {
-			case c < 64 && len(data) >= int(width): // as in the previous round
-				data = append(data, data[len(data)-int(width)])
-			case c < 128:
-				data = append(data, 0)
-			default:
-				data = append(data, next())
-			}
-		}
+		before := map[[2]int]float24{}
 		for k := range rounds {
 			o.stamps[k] = roundTime{int64(k), int64(k)}
-			o.data[k] = data[k*int(width) : (k+1)*int(width)]
+			data := make([]byte, 4*ids)
+			for n, r := range rows {
+				begin, at := len(data), data[4*r.id:]
+				switch next() % 8 {
+				case 0: // no point
+					continue
+				case 1:
+					binary.LittleEndian.PutUint32(at, indexSum)
+					continue
+				}
+				binary.LittleEndian.PutUint32(at, uint32(begin))
+				end := r.layout.tagBytes() + 2*int(r.layout.timestamps)
+				data = append(data, make([]byte, end+3*len(metrics))...)
+				row := data[begin:]
+				for j := range metrics {
+					if r.layout.mask>>j&1 == 0 {
+						continue
+					}
+					code := float24(next())
+					switch {
+					case code < 64:
+						code = before[[2]int{n, j}]
+					case code < 128:
+						code %= 4
+					default:
+						code = code<<16 | float24(next())<<8 | float24(next())
+					}
+					before[[2]int{n, j}] = code
+					end = r.layout.setValue(row, end, j, code)
+					clock := row[r.layout.tagBytes()+2*int(r.layout.timestampIndexes[metrics[j].key]):]
+					binary.LittleEndian.PutUint16(clock, uint16(next())<<8|uint16(next()))
+				}
+				data = data[:begin+end]
+			}
+			o.data[k] = data
 		}
 		packed, _ := o.pack(rounds, rows, ids, nil)
 		if !slices.Equal(packed.stamps, o.stamps[:rounds]) {

@@ -34,8 +34,7 @@ type historyRow struct {
 	entityName
 	layout     *rowLayout
 	firstRound uint32 // the first round that has this row
-	offset     uint32 // in an open round
-	id         uint32 // in a block's index
+	id         uint32 // in the index of a round or block
 }
 
 // rowLayout lists the metrics of a row and their timestamps. Rows of many nodes share it.
@@ -43,17 +42,17 @@ type rowLayout struct {
 	mask uint64 // of Options.HistoryMetrics
 	// timestampIndexes holds the index of each timestampKey's clock in the row.
 	timestampIndexes timestampIndexes
-	timestamps       uint8  // number of clocks
-	width            uint16 // in bytes of an open round
+	timestamps       uint8 // number of clocks
 }
 
 // columns returns how many numbers a round of the row has.
 func (l *rowLayout) columns() int { return int(l.timestamps) + bits.OnesCount64(l.mask) }
 
-// valueOffset returns the offset of metric j's value in the bytes of an open round.
-func (l *rowLayout) valueOffset(j int) int {
-	return 2*int(l.timestamps) + 3*bits.OnesCount64(l.mask&(1<<j-1))
-}
+// column returns the index of metric j's value in a round of the row.
+func (l *rowLayout) column(j int) int { return int(l.timestamps) + bits.OnesCount64(l.mask&(1<<j-1)) }
+
+// tagBytes returns how many bytes of a row in an open round are tags.
+func (l *rowLayout) tagBytes() int { return (bits.OnesCount64(l.mask) + 3) / 4 }
 
 // wantedMetrics returns the metrics that the row of s needs: those that s has, and the rates
 // that the second reading of a counter will add. File systems are the only parts with a
@@ -126,7 +125,6 @@ func newRowLayout(metrics []historyMetric, want uint64, sh *recordLayout) rowLay
 		}
 		l.timestampIndexes[t.key] = c
 	}
-	l.width = 2*uint16(l.timestamps) + 3*uint16(bits.OnesCount64(l.mask))
 	return l
 }
 
@@ -159,7 +157,7 @@ type historyPiece struct {
 func (p *historyPiece) read(r *historyRow, key timestampKey, j int, s *pointSeries) {
 	switch {
 	case r.firstRound >= p.first+uint32(len(p.stamps)):
-		*s = pointSeries{} // another row had this offset then
+		*s = pointSeries{} // another row had this ID then
 	case p.packed != nil:
 		p.packed.read(r, key, j, s)
 	default:
