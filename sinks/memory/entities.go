@@ -25,7 +25,6 @@ type entityTable struct {
 	kinds [metric.NumKinds + 1]int
 	// namespaces are the ranges of pods and containers of each namespace, in order.
 	namespaces []namespaceRange
-	words      int // of a round
 }
 
 // entityEntry is one entity of an entityTable.
@@ -37,7 +36,6 @@ type entityEntry struct {
 	change  *lineChange      // nil unless the entity has had another line here
 	line    uint32
 	layout  uint32 // index in layouts
-	offset  uint32 // of its record in a round's words
 	origin  metric.StartOrigin
 }
 
@@ -195,11 +193,9 @@ func (t *entityTable) relayout(samples []*metric.Sample) *entityTable {
 	return &next
 }
 
-// assignLayouts sets each entry's layout and the offset of its record. old has the previous
-// layouts; it may be nil.
+// assignLayouts sets each entry's layout. old has the previous layouts; it may be nil.
 func (t *entityTable) assignLayouts(samples []*metric.Sample, old *entityTable) {
 	shapes := map[recordLayout]uint32{}
-	t.words = 0
 	for i, s := range samples {
 		var before *recordLayout
 		if at, ok := old.find(&s.Entity); ok {
@@ -212,8 +208,7 @@ func (t *entityTable) assignLayouts(samples []*metric.Sample, old *entityTable) 
 			shapes[sh] = n
 			t.layouts = append(t.layouts, sh)
 		}
-		t.entries[i].layout, t.entries[i].offset = n, uint32(t.words)
-		t.words += sh.recordWords()
+		t.entries[i].layout = n
 	}
 	t.layouts = slices.Clip(t.layouts)
 }

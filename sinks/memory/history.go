@@ -34,7 +34,8 @@ type recordPlan struct {
 
 // plannedPoint is one point of a record.
 type plannedPoint struct {
-	metric, timestamp, value int
+	metric, timestamp, value int // value is a rank
+	key                      timestampKey
 }
 
 // sourceHistory is the writer's side of one source's history.
@@ -91,11 +92,13 @@ func (h *historyWriter) planRecords(d *entityTable) []recordPlan {
 		p.mask, p.points = 0, p.points[:0]
 		for j := range h.metrics {
 			t := &h.metrics[j]
-			value, ok := sh.valueIndex(t.id)
 			// A repeated last known value is not a new point.
-			if moment := t.timestampIn(sh); ok && moment >= 0 && sh.lastKnown&(1<<t.group) == 0 {
+			if !sh.present.Has(t.id) || sh.lastKnown&(1<<t.group) != 0 {
+				continue
+			}
+			if moment := t.timestampIn(sh); moment >= 0 {
 				p.mask |= 1 << j
-				p.points = append(p.points, plannedPoint{j, moment, value})
+				p.points = append(p.points, plannedPoint{j, moment, sh.present.Rank(t.id), t.key})
 			}
 		}
 	}
@@ -110,13 +113,14 @@ func (h *sourceHistory) span(r *round, plans []recordPlan) (newest, oldest int64
 			continue
 		}
 		e := &r.table.entries[i]
+		_, record := r.record(i)
 		last := -1
 		for _, p := range plans[e.layout].points {
 			if p.timestamp == last {
 				continue
 			}
 			last = p.timestamp
-			if when := int64(r.words[int(e.offset)+p.timestamp]); when != 0 {
+			if when := int64(record[p.timestamp]); when != 0 {
 				newest, oldest = max(newest, when), min(oldest, when)
 			}
 		}
@@ -140,16 +144,14 @@ func (h *sourceHistory) write(rec *historyWriter, r *round, plans []recordPlan, 
 			continue
 		}
 		l, begin, sums := h.rows[n].layout, len(data), 0
-		tags := l.tagBytes()
-		end := tags + 2*int(l.timestamps)
-		width := end + 3*bits.OnesCount64(l.mask)
-		data = slices.Grow(data, width)[:begin+width]
+		tags, end := int(l.tagBytes), int(l.tagBytes)+2*int(l.timestamps)
+		data = slices.Grow(data, int(l.width))[:begin+int(l.width)]
 		row := data[begin:]
 		clear(row[:end])
-		record := r.words[e.offset:]
+		sh, record := r.record(i)
 		any := false
 		for _, p := range points {
-			when, v := int64(record[p.timestamp]), math.Float64frombits(record[p.value])
+			when, v := int64(record[p.timestamp]), sh.valueAt(record, p.value)
 			// Rows of parts have only some metrics.
 			if when == 0 || l.mask>>p.metric&1 == 0 {
 				continue
@@ -161,7 +163,7 @@ func (h *sourceHistory) write(rec *historyWriter, r *round, plans []recordPlan, 
 			}
 			end = l.setValue(row, end, p.metric, code)
 			if code > float24Sum || code == float24Zero {
-				binary.LittleEndian.PutUint16(row[tags+2*int(l.timestampIndexes[rec.metrics[p.metric].key]):], uint16((base-when)/h.open.unit))
+				binary.LittleEndian.PutUint16(row[tags+2*int(l.timestampIndexes[p.key]):], uint16((base-when)/h.open.unit))
 			}
 			any = any || code != float24Absent
 		}
@@ -171,7 +173,7 @@ func (h *sourceHistory) write(rec *historyWriter, r *round, plans []recordPlan, 
 		case !any:
 			data = data[:begin]
 			continue
-		case sums == bits.OnesCount64(l.mask):
+		case sums == int(l.values):
 			data, at = data[:begin], indexSum
 		}
 		binary.LittleEndian.PutUint32(data[4*h.rows[n].id:], at)
@@ -195,7 +197,8 @@ func (h *sourceHistory) sums(r *round, plans []recordPlan, from, to, j int, when
 			continue
 		}
 		p := plan.points[bits.OnesCount64(plan.mask&(1<<j-1))]
-		at, part := int64(r.words[int(e.offset)+p.timestamp]), math.Float64frombits(r.words[int(e.offset)+p.value])
+		sh, record := r.record(i)
+		at, part := int64(record[p.timestamp]), sh.valueAt(record, p.value)
 		if at == 0 {
 			continue
 		}

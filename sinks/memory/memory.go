@@ -53,6 +53,7 @@ type scratch struct {
 	sorted   []*metric.Sample
 	verdicts []*metric.Verdict
 	bySlot   []*metric.Sample
+	words    []uint64
 	buffers  bufferPool
 }
 
@@ -156,7 +157,9 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	reported := len(sc.samples)
 
 	samples, d, moved := s.arrange(f, b, node)
-	latest := newRound(d, samples, sc.buffers.take(d.words))
+	latest := newRound(d, samples, sc.words[:0])
+	sc.words = latest.words
+	latest.words = append(sc.buffers.take(len(sc.words)), sc.words...)
 	if len(s.historyWriter.metrics) > 0 {
 		s.mu.bytes -= f.history.bytes
 		f.history.add(&s.historyWriter, &latest, samples, b.Resolution, now)

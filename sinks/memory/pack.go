@@ -287,7 +287,7 @@ func (o *openRounds) columns(n int, r *historyRow, columns *rowColumns) (here ui
 
 // setRow sets the numbers of round i to those of row, the bytes of an open round.
 func (c *rowColumns) setRow(l *rowLayout, i int, row []byte) {
-	at := l.tagBytes()
+	at := int(l.tagBytes)
 	for n := range l.columns() {
 		if n < int(l.timestamps) {
 			c[n][i] = readUint(row, at, 2)

@@ -33,6 +33,7 @@ func FuzzPack(f *testing.F) {
 			for j := range metrics {
 				l.timestampIndexes[metrics[j].key] = uint8(j % int(l.timestamps))
 			}
+			l.setWidth()
 			ids += uint32(next() % 3) // some IDs belong to other rows
 			rows = append(rows, historyRow{layout: &l, firstRound: 98 + uint32(next()%6), id: ids})
 			ids++
@@ -51,8 +52,8 @@ func FuzzPack(f *testing.F) {
 					continue
 				}
 				binary.LittleEndian.PutUint32(at, uint32(begin))
-				end := r.layout.tagBytes() + 2*int(r.layout.timestamps)
-				data = append(data, make([]byte, end+3*len(metrics))...)
+				end := int(r.layout.tagBytes) + 2*int(r.layout.timestamps)
+				data = append(data, make([]byte, r.layout.width)...)
 				row := data[begin:]
 				for j := range metrics {
 					if r.layout.mask>>j&1 == 0 {
@@ -69,7 +70,7 @@ func FuzzPack(f *testing.F) {
 					}
 					before[[2]int{n, j}] = code
 					end = r.layout.setValue(row, end, j, code)
-					clock := row[r.layout.tagBytes()+2*int(r.layout.timestampIndexes[metrics[j].key]):]
+					clock := row[int(r.layout.tagBytes)+2*int(r.layout.timestampIndexes[metrics[j].key]):]
 					binary.LittleEndian.PutUint16(clock, uint16(next())<<8|uint16(next()))
 				}
 				data = data[:begin+end]

@@ -42,17 +42,24 @@ type rowLayout struct {
 	mask uint64 // of Options.HistoryMetrics
 	// timestampIndexes holds the index of each timestampKey's clock in the row.
 	timestampIndexes timestampIndexes
-	timestamps       uint8 // number of clocks
+	timestamps       uint8  // number of clocks
+	values           uint8  // number of metrics
+	tagBytes         uint8  // of a row in an open round
+	width            uint16 // of such a row, at most
 }
 
 // columns returns how many numbers a round of the row has.
-func (l *rowLayout) columns() int { return int(l.timestamps) + bits.OnesCount64(l.mask) }
+func (l *rowLayout) columns() int { return int(l.timestamps) + int(l.values) }
+
+// setWidth computes the fields that follow from the others.
+func (l *rowLayout) setWidth() {
+	l.values = uint8(bits.OnesCount64(l.mask))
+	l.tagBytes = (l.values + 3) / 4
+	l.width = uint16(l.tagBytes) + 2*uint16(l.timestamps) + 3*uint16(l.values)
+}
 
 // column returns the index of metric j's value in a round of the row.
 func (l *rowLayout) column(j int) int { return int(l.timestamps) + bits.OnesCount64(l.mask&(1<<j-1)) }
-
-// tagBytes returns how many bytes of a row in an open round are tags.
-func (l *rowLayout) tagBytes() int { return (bits.OnesCount64(l.mask) + 3) / 4 }
 
 // wantedMetrics returns the metrics that the row of s needs: those that s has, and the rates
 // that the second reading of a counter will add. File systems are the only parts with a
@@ -125,6 +132,7 @@ func newRowLayout(metrics []historyMetric, want uint64, sh *recordLayout) rowLay
 		}
 		l.timestampIndexes[t.key] = c
 	}
+	l.setWidth()
 	return l
 }
 

@@ -3,6 +3,7 @@ package memory
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
@@ -11,14 +12,17 @@ import (
 // round is one round of one source: an entityTable and the numbers of its entries. A round
 // in a Snapshot is immutable.
 //
-// words holds a record for each entry, at entityEntry.offset. Its recordLayout describes it:
+// words holds where the record of each entry begins, two in a word, then the records. A recordLayout
+// describes a record:
 //
 //	each timestamp, in nanoseconds since the Unix epoch
 //	for each group with a window: the window's length, in nanoseconds
 //	the number of processes, if it is known
-//	each value that may be served, in the catalogue's order: the bits of its float64
+//	one bit for each value that may be served, in the catalogue's order: 1 if it is not zero
+//	each of these values that is not zero: the bits of its float64
 //
-// So every number is exact, and a reader finds it without decoding those before it.
+// So every number is exact, and a reader finds it without decoding those before it. Many are zero: of
+// what explain slow reads, nearly all.
 type round struct {
 	table *entityTable
 	words []uint64
@@ -45,10 +49,12 @@ func (b bufferPool) take(words int) []uint64 {
 // giveBack stores a slice that no reader has.
 func (b bufferPool) giveBack(data []uint64) { b[cap(data)] = data[:0] }
 
-// newRound returns the round of samples, which are in d's order. It appends the records to
-// data, an empty slice.
+// newRound returns the round of samples, which are in d's order. It appends the words to data, an empty
+// slice.
 func newRound(d *entityTable, samples []*metric.Sample, data []uint64) round {
+	data = append(data, make([]uint64, (len(samples)+1)/2)...)
 	for i, s := range samples {
+		data[i/2] |= uint64(len(data)) << (i % 2 * 32)
 		data = appendRecord(data, &d.layouts[d.entries[i].layout], s)
 	}
 	return round{table: d, words: data}
@@ -56,7 +62,7 @@ func newRound(d *entityTable, samples []*metric.Sample, data []uint64) round {
 
 func appendRecord(data []uint64, sh *recordLayout, s *metric.Sample) []uint64 {
 	begin := len(data)
-	data = data[:begin+int(sh.timestamps)]
+	data = slices.Grow(data, int(sh.timestamps))[:begin+int(sh.timestamps)]
 	for m := sh.timestampKeys; m != 0; m &= m - 1 {
 		k := timestampKey(bits.TrailingZeros32(uint32(m)))
 		data[begin+int(sh.timestampIndexes[k])] = uint64(timestampOf(s, k))
@@ -67,9 +73,21 @@ func appendRecord(data []uint64, sh *recordLayout, s *metric.Sample) []uint64 {
 	if sh.processes {
 		data = append(data, uint64(s.Instance.Processes))
 	}
-	for id, v := range s.Values.All() {
-		if sh.present.Has(id) {
-			data = append(data, math.Float64bits(v))
+	present, values := s.Values.Dense()
+	if present != sh.present { // Slow path: some groups are not served
+		values = make([]float64, 0, metric.NumMetrics)
+		for id, v := range s.Values.All() {
+			if sh.present.Has(id) {
+				values = append(values, v)
+			}
+		}
+	}
+	nonzero := len(data)
+	data = append(data, make([]uint64, sh.bitWords)...)
+	for rank, v := range values {
+		if word := math.Float64bits(v); word != 0 {
+			data[nonzero+rank/64] |= 1 << (rank % 64)
+			data = append(data, word)
 		}
 	}
 	return data
@@ -78,17 +96,30 @@ func appendRecord(data []uint64, sh *recordLayout, s *metric.Sample) []uint64 {
 // record returns the layout and the words of entry i.
 func (r *round) record(i int) (*recordLayout, []uint64) {
 	e := &r.table.entries[i]
-	return &r.table.layouts[e.layout], r.words[e.offset:]
+	return &r.table.layouts[e.layout], r.words[uint32(r.words[i/2]>>(i%2*32)):]
 }
 
 // value returns a record's value of a metric, and whether there is one that may be served. It
 // decodes nothing else.
 func (r *recordLayout) value(rec []uint64, id metric.ID) (float64, bool) {
-	n, ok := r.valueIndex(id)
-	if !ok {
+	if !r.present.Has(id) {
 		return 0, false
 	}
-	return math.Float64frombits(rec[n]), true
+	return r.valueAt(rec, r.present.Rank(id)), true
+}
+
+// valueAt returns a record's value of the metric of this rank among those present.
+func (r *recordLayout) valueAt(rec []uint64, rank int) float64 {
+	rec = rec[r.headWords:]
+	word, bit := rank/64, uint64(1)<<(rank%64)
+	if rec[word]&bit == 0 {
+		return 0
+	}
+	before := bits.OnesCount64(rec[word] & (bit - 1))
+	for _, w := range rec[:word] {
+		before += bits.OnesCount64(w)
+	}
+	return math.Float64frombits(rec[int(r.bitWords)+before])
 }
 
 // time returns when group g of entry i was read; 0 if it was not.
@@ -141,12 +172,11 @@ func (r *round) decode(i int, s *metric.Sample) {
 		g := metric.Group(bits.TrailingZeros16(uint16(m)))
 		s.Rates[g] = sh.window(rec, g)
 	}
-	n := sh.headWords()
 	if sh.processes {
-		s.Instance.Processes = int32(rec[n-1])
+		s.Instance.Processes = int32(rec[sh.headWords-1])
 	}
 	for k, id := range sh.present.All() {
-		s.Values.Set(id, math.Float64frombits(rec[n+k]))
+		s.Values.Set(id, sh.valueAt(rec, k))
 	}
 }
 
@@ -154,6 +184,7 @@ func (r *round) decode(i int, s *metric.Sample) {
 // layouts.
 type recordLayout struct {
 	present             metric.IDSet // the metrics that have a value in the record
+	unserved            metric.IDSet // the metrics of groups that are not served
 	reasons             [metric.NumGroups]metric.Reason
 	received, lastKnown uint16
 	times, windows      groupMask // the groups with a time, with a window
@@ -163,6 +194,8 @@ type recordLayout struct {
 	timestampKeys    timestampKeyMask // the keys that have a timestamp
 	timestamps       uint8            // number of timestamps in a record
 	processes        bool             // the record has the number of processes
+	headWords        uint8            // how many words of a record come before the bits of its values
+	bitWords         uint8            // how many words these bits take
 }
 
 // groupMask has one bit for each metric.Group.
@@ -195,26 +228,6 @@ func (r *recordLayout) empty() bool { return r.present == metric.IDSet{} }
 // hasTimestamp reports whether records have a timestamp for key k.
 func (r *recordLayout) hasTimestamp(k timestampKey) bool { return r.timestampKeys>>k&1 != 0 }
 
-// headWords returns how many words of a record come before its values.
-func (r *recordLayout) headWords() int {
-	n := int(r.timestamps) + bits.OnesCount16(uint16(r.windows))
-	if r.processes {
-		n++
-	}
-	return n
-}
-
-// recordWords returns how many words a record has.
-func (r *recordLayout) recordWords() int { return r.headWords() + r.present.Len() }
-
-// valueIndex returns where in a record the value of id is, and whether there is one.
-func (r *recordLayout) valueIndex(id metric.ID) (int, bool) {
-	if !r.present.Has(id) {
-		return 0, false
-	}
-	return r.headWords() + r.present.Rank(id), true
-}
-
 // served reports whether a group with reason r is served.
 func served(r metric.Reason) bool { return r == metric.Measured || r == metric.Ambiguous }
 
@@ -224,7 +237,15 @@ func served(r metric.Reason) bool { return r == metric.Measured || r == metric.A
 func layoutOf(s *metric.Sample, before *recordLayout) recordLayout {
 	sh := recordLayout{reasons: s.Reasons, received: s.Received, lastKnown: s.LastKnown, processes: s.Instance.Processes != -1}
 	sh.times, sh.windows = timestampGroups(s)
-	sh.timestampKeys, sh.present = timestampKeysOf(sh.times, sh.windows), presentIn(s)
+	sh.timestampKeys = timestampKeysOf(sh.times, sh.windows)
+	for g, reason := range s.Reasons {
+		if !served(reason) {
+			for w := range sh.unserved {
+				sh.unserved[w] |= metricsOfGroup[g][w]
+			}
+		}
+	}
+	sh.present = presentIn(s, &sh.unserved)
 	var first [numTimestampKeys]timestampKey
 	for k := range timestampKey(numTimestampKeys) {
 		if !sh.hasTimestamp(k) {
@@ -239,6 +260,10 @@ func layoutOf(s *metric.Sample, before *recordLayout) recordLayout {
 			sh.timestamps++
 		}
 		sh.timestampIndexes[k] = uint8(n)
+	}
+	sh.headWords, sh.bitWords = sh.timestamps+uint8(bits.OnesCount16(uint16(sh.windows))), uint8(sh.present.Len()+63)/64
+	if sh.processes {
+		sh.headWords++
 	}
 	return sh
 }
@@ -269,13 +294,9 @@ func timestampGroups(s *metric.Sample) (times, windows groupMask) {
 }
 
 // presentIn returns the metrics of s that may be served.
-func presentIn(s *metric.Sample) metric.IDSet {
+func presentIn(s *metric.Sample, unserved *metric.IDSet) metric.IDSet {
 	present, _ := s.Values.Dense()
-	for g, r := range s.Reasons {
-		if !served(r) {
-			present.Remove(&metricsOfGroup[g])
-		}
-	}
+	present.Remove(unserved)
 	return present
 }
 
@@ -290,7 +311,7 @@ var metricsOfGroup = func() (sets [metric.NumGroups]metric.IDSet) {
 // matches reports whether sample has this layout.
 func (r *recordLayout) matches(sample *metric.Sample) bool {
 	if r.reasons != sample.Reasons || r.received != sample.Received || r.lastKnown != sample.LastKnown ||
-		r.processes != (sample.Instance.Processes != -1) || r.present != presentIn(sample) {
+		r.processes != (sample.Instance.Processes != -1) || r.present != presentIn(sample, &r.unserved) {
 		return false
 	}
 	if times, windows := timestampGroups(sample); times != r.times || windows != r.windows {
