@@ -21,7 +21,7 @@
 // from a Prometheus. Package resize/estimate has the estimators of other tools,
 // and package resize/replay scores them on a trace.
 //
-// Files: recommend.go has Recommend, and workload.go RecommendWorkload; pair.go has the Pairs of requests
+// Files: recommend.go has Recommend, usage.go what it reads from readings: seasons and risks, and workload.go RecommendWorkload; pair.go has the Pairs of requests
 // and targets of HPAs, and load.go what an HPA would have read; check.go has ResourceChange and Check; pod.go has
 // PodResources, its QoS class and what the scheduler reserves; reason.go has the reasons;
 // options.go has the options; reserved.go has Reserve, which proposes what kubelets should reserve outside pods.

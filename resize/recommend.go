@@ -3,9 +3,7 @@ package resize
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -68,21 +66,6 @@ type Advice struct {
 	Message       string             `json:"message"`
 
 	need int64 // what would have been proposed, if the reason is Autoscaled
-}
-
-// UsageFigure is the usage of a resource as one number.
-type UsageFigure struct {
-	Percentile float64           `json:"percentile"`
-	Value      resource.Quantity `json:"value"` // rounded up to millicores or bytes
-	Samples    int               `json:"samples"`
-	From       time.Time         `json:"from"`
-	To         time.Time         `json:"to"`
-	// Pods is how many pods of a workload have readings, and LongestSeconds for how long one of them was
-	// measured at most. Both are zero for a pod's own recommendation.
-	Pods           int     `json:"pods,omitempty"`
-	LongestSeconds float64 `json:"longestSeconds,omitempty"`
-	// Estimate is what Options.Tool recommends; nil without one, or if it recommends nothing.
-	Estimate *resource.Quantity `json:"estimate,omitempty"`
 }
 
 // MinChange is the smallest change that is proposed, as a share of the request.
@@ -217,7 +200,7 @@ func (ad *adviser) obstacle(request Amount, used *UsageFigure) *Refusal {
 // proposal returns the request that fits the usage, the reason for the proposal or for none, and its
 // text. follows is set if the limit changes with the request.
 func (ad *adviser) proposal(request, limit Amount, used *UsageFigure, follows bool) (need int64, reason AdviceReason, text string) {
-	need, text = ad.need(used)
+	need, text = ad.options.need(ad.resource, used)
 	if floor := ad.options.aim(ad.resource).Floor; need < floor {
 		if request.Set && request.Value <= floor {
 			return need, Fits, fmt.Sprintf("%s, and the request is not above the floor, %s", text, FormatAmount(ad.resource, floor))
@@ -265,66 +248,6 @@ func (ad *adviser) least(follows bool) int64 {
 		}
 	}
 	return least
-}
-
-// newFigure returns the usage of a container in one or more pods as one number; nil if nothing was
-// measured.
-func newFigure(r Resource, o *Options, pods ...PodUsage) *UsageFigure {
-	f, total := &UsageFigure{}, 0
-	for i := range pods {
-		total += len(pods[i].Points)
-	}
-	all := make([]UsagePoint, 0, total)
-	for i := range pods {
-		points := validPoints(pods[i].Points)
-		pods[i].Points = points
-		if len(points) == 0 {
-			continue
-		}
-		from, to := span(points)
-		f.Pods, f.LongestSeconds = f.Pods+1, max(f.LongestSeconds, to.Sub(from).Seconds())
-		if f.From.IsZero() || from.Before(f.From) {
-			f.From = from.UTC()
-		}
-		if to.After(f.To) {
-			f.To = to.UTC()
-		}
-		all = append(all, points...)
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	f.Percentile, f.Samples = o.aim(r).Percentile, len(all)
-	if o.Tool != nil {
-		f.Estimate = optionalQuantity(r, o.Tool.Estimate(r, pods))
-	}
-	f.Value = *Quantity(r, wholeUnits(r, quantile(all, f.Percentile)))
-	return f
-}
-
-// wholeUnits returns usage in millicores or bytes, rounded up.
-func wholeUnits(r Resource, value float64) int64 {
-	if r == CPU {
-		value = math.Round(value*1e9) / 1e6 // the kernel counts CPU time in nanoseconds
-	}
-	return int64(math.Ceil(value))
-}
-
-// need returns the request that fits the usage, and how it was computed.
-func (ad *adviser) need(used *UsageFigure) (need int64, reason string) {
-	aim := ad.options.aim(ad.resource)
-	value, step := used.Value.MilliValue(), int64(1)
-	if ad.resource == Memory {
-		value, step = used.Value.Value(), mebibyte
-	}
-	if tool := ad.options.Tool; tool != nil {
-		need = roundUp(quantityValue(ad.resource, used.Estimate), step)
-		return need, fmt.Sprintf("%v recommends %s from %s over %s", tool, FormatAmount(ad.resource, need), used.readings(), used.duration())
-	}
-	// The multiplication may add a rounding error of up to 0.0001.
-	need = roundUp(int64(math.Ceil(float64(value)*(1+aim.Headroom)-1e-4)), step)
-	reason = fmt.Sprintf("%s; %.4g%% more is %s", used.describe(ad.resource), aim.Headroom*100, FormatAmount(ad.resource, need))
-	return need, reason
 }
 
 // roundUp returns the least multiple of step that is not below value.
@@ -419,62 +342,6 @@ func FormatAmount(r Resource, value int64) string {
 		return humanize.Bytes(float64(value))
 	}
 	return Quantity(r, value).String()
-}
-
-// describe describes the usage: "95% of 60 readings over 14m45s are at most 62m".
-func (f *UsageFigure) describe(r Resource) string {
-	amount := FormatAmount(r, quantityValue(r, &f.Value))
-	if f.Percentile == 100 {
-		return fmt.Sprintf("the highest of %s over %s is %s", f.readings(), f.duration(), amount)
-	}
-	return fmt.Sprintf("%.4g%% of %s over %s are at most %s", f.Percentile, f.readings(), f.duration(), amount)
-}
-
-// readings describes how much was measured: "60 readings", "240 readings of 4 pods".
-func (f *UsageFigure) readings() string {
-	text := fmt.Sprintf("%d readings", f.Samples)
-	if f.Pods > 0 {
-		text += " of " + humanize.Count(f.Pods, "pod")
-	}
-	return text
-}
-
-func (f *UsageFigure) duration() string {
-	return humanize.Duration(f.To.Sub(f.From).Round(time.Second))
-}
-
-// UsagePoint is the usage of a container at a time: cores, or bytes of the working set.
-type UsagePoint struct {
-	At    time.Time
-	Value float64
-}
-
-// quantile returns the smallest measured value that percent of the points do not exceed (nearest
-// rank); 100 returns the highest value. Points must not be empty.
-func quantile(points []UsagePoint, percent float64) float64 {
-	values := make([]float64, len(points))
-	for i, p := range points {
-		values[i] = p.Value
-	}
-	slices.Sort(values)
-	rank := int(math.Ceil(percent / 100 * float64(len(values))))
-	return values[min(max(rank, 1), len(values))-1]
-}
-
-// validPoints returns the points without negative, infinite and NaN values.
-func validPoints(points []UsagePoint) []UsagePoint {
-	return slices.DeleteFunc(slices.Clone(points), func(p UsagePoint) bool {
-		return !(p.Value >= 0) || p.Value > maxValue
-	})
-}
-
-// maxValue is larger than any usage in cores or bytes. It keeps sums within int64.
-const maxValue = 1 << 53
-
-// span returns the times of the first and the last point. Points must not be empty.
-func span(points []UsagePoint) (from, to time.Time) {
-	byTime := func(a, b UsagePoint) int { return a.At.Compare(b.At) }
-	return slices.MinFunc(points, byTime).At, slices.MaxFunc(points, byTime).At
 }
 
 // Total is the sum of what several recommendations free.

@@ -197,7 +197,7 @@ func Reserve(nodes []NodeUsage, o Options, evictionHard int64) *ReservedGroup {
 		for _, r := range Resources() {
 			v := ReservedValue{Field: field, Resource: r}
 			for i := range nodes {
-				f := newFigure(r, &o, PodUsage{Points: nodes[i].outsidePods(field, r)})
+				f, _ := summarize(r, &o, []PodUsage{{Points: nodes[i].outsidePods(field, r)}})
 				if f == nil || v.Used != nil && f.Value.Cmp(v.Used.Value) <= 0 {
 					continue
 				}

@@ -91,9 +91,9 @@ func titles(workloads, wide, all bool) []string {
 	}
 	switch {
 	case wide && workloads:
-		titles = append(titles, "READINGS")
+		titles = append(titles, "READINGS", "RISK")
 	case wide:
-		titles = append(titles, "NODE", "READINGS")
+		titles = append(titles, "NODE", "READINGS", "RISK")
 	}
 	if all {
 		titles = append(titles, "REASON")
@@ -103,13 +103,18 @@ func titles(workloads, wide, all bool) []string {
 
 // row returns the cells of a request.
 func row(rec *resize.PodRecommendation, a *resize.Advice, wide, all bool) []string {
-	used, frees, readings, past := missing, missing, missing, missing
+	used, frees, readings, past, risk := missing, missing, missing, missing, missing
 	if f := a.Used; f != nil {
 		past = humanize.Duration(f.To.Sub(f.From).Round(time.Second))
 		used = fmt.Sprintf("%s (%.4g%%)", amount(a.Resource, &f.Value), f.Percentile)
 		readings = fmt.Sprintf("%d in %s", f.Samples, past)
 	}
 	if a.Proposed != nil {
+		above := a.Used.Risk.Above
+		if held := a.Used.Risk.HeldOut; held != nil {
+			above = *held
+		}
+		risk = humanize.Percent(above)
 		freed := *a.Proposed
 		freed.Neg()
 		if a.Request != nil {
@@ -121,11 +126,11 @@ func row(rec *resize.PodRecommendation, a *resize.Advice, wide, all bool) []stri
 		frees = amount(a.Resource, &freed)
 	}
 	if rec.Workload != nil {
-		return workloadRow(rec, a, used, frees, past, readings, wide, all)
+		return workloadRow(rec, a, used, frees, past, readings, risk, wide, all)
 	}
 	cells := []string{rec.Namespace, rec.Pod, cmp.Or(a.Container, ownName), string(a.Resource), amount(a.Resource, a.Request), used, amount(a.Resource, a.Proposed), frees}
 	if wide {
-		cells = append(cells, cmp.Or(rec.Node, missing), readings)
+		cells = append(cells, cmp.Or(rec.Node, missing), readings, risk)
 	}
 	if all {
 		cells = append(cells, string(a.Reason))
@@ -134,7 +139,7 @@ func row(rec *resize.PodRecommendation, a *resize.Advice, wide, all bool) []stri
 }
 
 // workloadRow returns the row of a workload's request.
-func workloadRow(rec *resize.PodRecommendation, a *resize.Advice, used, frees, past, readings string, wide, all bool) []string {
+func workloadRow(rec *resize.PodRecommendation, a *resize.Advice, used, frees, past, readings, risk string, wide, all bool) []string {
 	proposed := amount(a.Resource, a.Proposed)
 	if a.Reason == resize.Autoscaled {
 		proposed = "- (HPA)"
@@ -145,7 +150,7 @@ func workloadRow(rec *resize.PodRecommendation, a *resize.Advice, used, frees, p
 	}
 	cells := []string{rec.Namespace, rec.Workload.String(), pods, cmp.Or(a.Container, ownName), string(a.Resource), amount(a.Resource, a.Request), used, proposed, frees, past}
 	if wide {
-		cells = append(cells, readings)
+		cells = append(cells, readings, risk)
 	}
 	if all {
 		cells = append(cells, string(a.Reason))
@@ -230,6 +235,9 @@ func (r *recommendCommand) writePod(p *humanize.Page, l *resizeapi.Recommendatio
 			p.Gap()
 			line(fmt.Sprintf("%s %s: %s", cmp.Or(a.Container, ownName), a.Resource, changeText(a)))
 			p.Line(2, humanize.Plain, strings.ReplaceAll(a.Message, "`weir ", "`"+r.Program+" ")+".")
+			if a.Proposed != nil {
+				p.Line(2, humanize.Plain, a.Used.Risk.Text())
+			}
 		}
 		writePairs(p, rec)
 		p.Gap()
