@@ -15,7 +15,8 @@
 //     a container never uses more. If the next reading is above the new limit, that is a kill, too.
 //   - Each container is on its own: no rule learns from other replicas of a workload.
 //
-// Files: replay.go has the options and the walk; score.go what is counted; result.go the result.
+// Files: replay.go has the options and the walk; score.go what is counted; result.go the result, and svg.go
+// its picture.
 package replay
 
 import (

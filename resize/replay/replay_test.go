@@ -3,8 +3,12 @@ package replay_test
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/xml"
+	"errors"
+	"io"
 	"math"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -137,6 +141,66 @@ func TestShortenedPeaksAreNamed(t *testing.T) {
 	o.VPAPeaks = time.Hour
 	if _, found := run(t, o, entity("memory", 289, 1e9, nil))["vpa (peaks of 1h)"]; !found {
 		t.Error("the result names VPA as if its peaks were of 24 hours")
+	}
+}
+
+// The picture has a mark of each rule in each panel, all within it, also without intervals and where nothing
+// is missing. The baseline is not in it.
+func TestPicture(t *testing.T) {
+	o := replay.Defaults()
+	two := func(metric string) []trace.Entity {
+		return []trace.Entity{entity(metric, 400, 0.5, nil), entity(metric, 400, 0.7, map[int]float64{300: 2, 350: 3})}
+	}
+	for name, c := range map[string]struct {
+		entities          []trace.Entity
+		resamples, panels int
+	}{
+		"CPU and memory": {append(two("cpu"), two("memory")...), 100, 2}, "one container": {two("cpu")[:1], 100, 1}, "no intervals": {two("memory"), 0, 1},
+	} {
+		o.Resamples = c.resamples
+		r, err := replay.Run(t.Context(), c.entities, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := r.WriteSVG(&out); err != nil {
+			t.Fatal(err)
+		}
+		names := map[string]int{}
+		marks := 0
+		for d := xml.NewDecoder(&out); ; {
+			token, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			switch e := token.(type) {
+			case xml.CharData:
+				names[string(e)]++
+			case xml.StartElement:
+				for _, a := range e.Attr {
+					if v, err := strconv.ParseFloat(a.Value, 64); err == nil && (v < 0 || v > 460*float64(c.panels)) {
+						t.Errorf("%s: %s of a %s is %v", name, a.Name.Local, e.Name.Local, v)
+					}
+				}
+				if e.Name.Local == "circle" {
+					marks++
+				}
+			}
+		}
+		if want := 2 * len(o.Estimators) * c.panels; marks != want { // in the plot and in the legend
+			t.Errorf("%s: %d marks, want %d", name, marks, want)
+		}
+		for _, e := range o.Estimators {
+			if e != string(estimate.ToolVPA) && names[e] != c.panels {
+				t.Errorf("%s: %s is %d times in %d panels", name, e, names[e], c.panels)
+			}
+		}
+		if names[replay.Baseline] > 0 {
+			t.Errorf("%s: the baseline is in the picture", name)
+		}
 	}
 }
 

@@ -74,14 +74,14 @@ What each container requested is the baseline.`,
 	f.StringVar(&r.memoryFloor, "memory-floor", resize.FormatAmount(resize.Memory, d.Floors.Memory.Value), "`MEMORY` that no request is to go below")
 	f.Uint64Var(&d.Seed, "seed", d.Seed, "seed of the bootstrap")
 	f.IntVar(&d.Resamples, "resamples", d.Resamples, "how often the bootstrap draws containers")
-	f.StringVarP(&r.o, "output", "o", "", "csv, json, yaml, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,...; a table if empty")
+	f.StringVarP(&r.o, "output", "o", "", "csv, svg (a picture), json, yaml, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,...; a table if empty")
 	cli.CompleteFlag(cmd, "estimator", cli.Fixed(estimate.Names()...))
-	cli.CompleteFlag(cmd, "output", cli.Fixed("csv", "json", "yaml", "jsonpath="))
+	cli.CompleteFlag(cmd, "output", cli.Fixed("csv", "svg", "json", "yaml", "jsonpath="))
 	return cmd
 }
 
 func (r *replayCommand) run(cmd *cobra.Command, files []string) error {
-	if err := cli.Output(r.o, "", "csv"); err != nil {
+	if err := cli.Output(r.o, "", "csv", "svg"); err != nil {
 		return err
 	}
 	if err := r.parse(); err != nil {
@@ -122,6 +122,8 @@ func (r *replayCommand) run(cmd *cobra.Command, files []string) error {
 		return result.WriteTable(cmd.OutOrStdout())
 	case r.o == "csv":
 		return result.WriteCSV(cmd.OutOrStdout())
+	case r.o == "svg":
+		return result.WriteSVG(cmd.OutOrStdout())
 	}
 	return cli.WriteDocument(cmd.OutOrStdout(), r.o, result)
 }
