@@ -3,6 +3,8 @@
 package apis
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,14 +15,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/explain/death"
 	"github.com/weir-metrics/weir/metric"
 )
+
+// ghostNode is a node without a kubelet: what happens to it happens to no other test.
+const ghostNode = "ghost"
 
 // A deathCase is a pod whose end is known from how it is made. An empty cause means that nothing ends.
 type deathCase struct {
@@ -100,6 +107,16 @@ func deathCases() (all []deathCase) {
 	whole(death.Preempted, "a pod with a higher priority needs its CPU", "preempted", func(p *corev1.Pod) {
 		p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1100m")
 	}, "pause")
+	ghost := func(change func(*corev1.PodSpec)) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.NodeName, p.Spec.TerminationGracePeriodSeconds = ghostNode, new(int64(0))
+			change(&p.Spec)
+		}
+	}
+	whole(death.TaintEviction, "its node gets a taint with NoExecute", "tainted", ghost(func(*corev1.PodSpec) {}), "pause")
+	whole(death.NodeGone, "its node is deleted", "orphaned", ghost(func(s *corev1.PodSpec) {
+		s.Tolerations = append(s.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists})
+	}), "pause")
 	whole("", "goes on", "calm", nil, "pause")
 	whole("", "is not ready, and goes on", "unready", func(p *corev1.Pod) {
 		p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: closed}}}
@@ -117,6 +134,14 @@ func TestDeathMatrix(t *testing.T) {
 	if _, err := w.kube.SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	nodes := w.kube.CoreV1().Nodes()
+	ghost, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: ghostNode}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // the test deletes it, unless it fails before
+		_ = nodes.Delete(context.WithoutCancel(t.Context()), ghostNode, metav1.DeleteOptions{})
+	})
 	for i := range cases {
 		w.create(t, namespace, cases[i].pod)
 	}
@@ -134,6 +159,23 @@ func TestDeathMatrix(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := pods.EvictV1(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "evicted"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"tainted", "orphaned"} {
+		w.writeRunning(t, namespace, name)
+	}
+	taint := []byte(`{"spec":{"taints":[{"key":"death-matrix","effect":"NoExecute"}]}}`)
+	if _, err := nodes.Patch(t.Context(), ghost.Name, types.MergePatchType, taint, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the pod on the tainted node is deleted", 30*time.Second, func() error {
+		_, err := pods.Get(t.Context(), "tainted", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return cmp.Or(err, errors.New("it is there"))
+	})
+	if err := nodes.Delete(t.Context(), ghost.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	first := pod("first", container("app", "pause"))
@@ -162,6 +204,24 @@ func TestDeathMatrix(t *testing.T) {
 	}
 }
 
+// writeRunning writes the status of a pod that runs, as the kubelet would that its node does not have.
+func (w *testCluster) writeRunning(t *testing.T, namespace, name string) {
+	t.Helper()
+	pods := w.kube.CoreV1().Pods(namespace)
+	p, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := metav1.Now()
+	p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &now
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "app", ContainerID: "containerd://" + name, Ready: true, Started: new(true), State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
+	}}
+	if _, err := pods.UpdateStatus(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (c *deathCase) truth() string {
 	if c.cause == "" {
 		return "nothing"
@@ -185,7 +245,7 @@ func judge(t *testing.T, witness *explainapi.Client, namespace string, c *deathC
 		}
 		return err
 	}
-	within := 90 * time.Second
+	within := 2 * time.Minute // the collector of pods looks at a node that is gone for 40 s, each 20 s
 	if c.cause == "" {
 		within = time.Second
 	}
