@@ -40,7 +40,7 @@ type Risk struct {
 	HeldOut *float64 `json:"heldOut,omitempty"`
 }
 
-// leastHeldOut is the shortest history of which a third is held out.
+// leastHeldOut is the shortest history that has a held-out part, its last third.
 const leastHeldOut = 24 * time.Hour
 
 // Season is the hour of each day or week in which most was used.
@@ -65,9 +65,10 @@ const (
 	leastOfHour = 4
 )
 
-// newSeason returns the hour of the day or of the week that uses most: whose percentile is highest in all but
-// the lowest quarter of days or weeks. It is nil if that is not above the percentile of all points. So a
-// peak of one hour a day counts, which is 4% of the time, and one that came once does not.
+// newSeason returns the busiest hour of the day or of the week. An hour's value is the percentile that it
+// reaches in three of four days or weeks, and the busiest hour has the highest. The result is nil if that value
+// is not above the percentile of all points. So a peak of one hour a day counts, which is 4% of the time. A
+// peak that came once does not.
 func newSeason(points []UsagePoint, f *UsageFigure) (best *Season) {
 	hours := map[int64][]UsagePoint{}
 	if f.To.Sub(f.From) >= leastPeriods*24*time.Hour {
@@ -105,7 +106,7 @@ func newSeason(points []UsagePoint, f *UsageFigure) (best *Season) {
 // newFigure returns the usage of a container in one or more pods as one number; nil if nothing was
 // measured.
 func newFigure(r Resource, o *Options, pods ...PodUsage) *UsageFigure {
-	f, all := summarize(r, o, pods)
+	f, all := summarizeWithSeason(r, o, pods)
 	if f == nil || o.Tool != nil && f.Estimate == nil {
 		return f
 	}
@@ -118,7 +119,7 @@ func newFigure(r Resource, o *Options, pods ...PodUsage) *UsageFigure {
 	for i, p := range pods {
 		before[i] = PodUsage{p.Pod, slices.DeleteFunc(slices.Clone(p.Points), func(p UsagePoint) bool { return p.At.After(cut) })}
 	}
-	known, _ := summarize(r, o, before)
+	known, _ := summarizeWithSeason(r, o, before)
 	later := slices.DeleteFunc(all, func(p UsagePoint) bool { return !p.At.After(cut) })
 	if known == nil || o.Tool != nil && known.Estimate == nil || len(later) == 0 {
 		return f
@@ -139,7 +140,16 @@ func shareAbove(r Resource, points []UsagePoint, amount int64) float64 {
 	return float64(above) / float64(len(points))
 }
 
-// summarize returns the usage in pods as one number, without a risk, and all valid points; nil if there are none.
+// summarizeWithSeason is summarize with the busiest hour, if weir's rule looks for one.
+func summarizeWithSeason(r Resource, o *Options, pods []PodUsage) (*UsageFigure, []UsagePoint) {
+	f, all := summarize(r, o, pods)
+	if f != nil && r == CPU && o.Tool == nil {
+		f.Season = newSeason(all, f)
+	}
+	return f, all
+}
+
+// summarize returns the usage in pods as one number, without a season and a risk, and all valid points; nil if there are none.
 // It keeps the valid points in pods.
 func summarize(r Resource, o *Options, pods []PodUsage) (*UsageFigure, []UsagePoint) {
 	f, total := &UsageFigure{}, 0
@@ -171,9 +181,6 @@ func summarize(r Resource, o *Options, pods []PodUsage) (*UsageFigure, []UsagePo
 		f.Estimate = optionalQuantity(r, o.Tool.Estimate(r, pods))
 	}
 	f.Value = *Quantity(r, wholeUnits(r, quantile(all, f.Percentile)))
-	if r == CPU && o.Tool == nil {
-		f.Season = newSeason(all, f)
-	}
 	return f, all
 }
 
