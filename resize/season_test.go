@@ -89,7 +89,7 @@ func TestSeasons(t *testing.T) {
 	}
 }
 
-// The use of a week that has no seasons has none: the busiest of 24 hours is no busier than chance makes it.
+// Random use has no season that matters: chance makes one hour of the day a little busier than the others.
 func TestNoiseIsNoSeason(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 20 {

@@ -128,7 +128,8 @@ func drawPanel(b *bytes.Buffer, rows []Row) {
 	}
 }
 
-// tickStep returns a round distance between marks, of which about five are up to a value.
+// tickStep returns the distance between the marks of an axis: 1, 2 or 5 times a power of ten, so that four to
+// ten marks reach the value most.
 func tickStep(most float64) float64 {
 	step := math.Pow(10, math.Floor(math.Log10(most/4)))
 	for _, factor := range []float64{5, 2} {
