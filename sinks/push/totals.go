@@ -9,13 +9,13 @@ import (
 // addTotals queues the sums of namespaces and of the cluster, which are in no batch, if the next
 // ones are due.
 func (s *Sink[L]) addTotals(now time.Time) {
-	if s.o.View == nil || !s.o.IsLeader() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.o.View == nil || !s.o.IsLeader() || now.Before(s.mu.nextTotals) {
 		return
 	}
 	view := s.o.View()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if view == nil || now.Before(s.mu.nextTotals) {
+	if view == nil {
 		return
 	}
 	if s.mu.nextTotals = s.mu.nextTotals.Add(s.o.Interval); now.After(s.mu.nextTotals) {
