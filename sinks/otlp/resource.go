@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -102,9 +103,11 @@ func (r *request) appendResource(to []byte, e *metric.Entity, l *labels) []byte 
 	return to
 }
 
-// appendAttribute appends a field with an attribute of type string, whose texts it makes valid UTF-8.
+// appendAttribute appends a field with an attribute of type string. It makes the value valid UTF-8.
 func appendAttribute(to []byte, field protowire.Number, name, value string) []byte {
-	name, value = strings.ToValidUTF8(name, "\uFFFD"), strings.ToValidUTF8(value, "\uFFFD")
+	if !utf8.ValidString(value) { // a quarter of the time of ToValidUTF8
+		value = strings.ToValidUTF8(value, "\uFFFD")
+	}
 	anyValue := fieldSize(len(value))
 	to = appendSize(to, field, fieldSize(len(name))+fieldSize(anyValue))
 	to = protowire.AppendString(protowire.AppendTag(to, fieldKey, protowire.BytesType), name)
