@@ -28,6 +28,16 @@ type Descriptor struct {
 	Help          string
 }
 
+// Declared reports whether objects of the API server have the value, which changes seldom: requests,
+// limits and capacities.
+func (d *Descriptor) Declared() bool {
+	switch d.ID {
+	case Uptime, CPUUtilization, MemoryUtilization, CPUNodeUtilization, MemoryNodeUtilization, EphemeralStorageNodeUtilization:
+		return false
+	}
+	return d.Group == Spec
+}
+
 // The metrics, in the catalogue's order.
 const (
 	CPUUsage ID = iota

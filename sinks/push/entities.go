@@ -2,6 +2,7 @@ package push
 
 import (
 	"hash/maphash"
+	"math"
 	"slices"
 
 	"github.com/weir-metrics/weir/metric"
@@ -12,6 +13,7 @@ import (
 // order; nil for a sample that was rejected. A source reports the same ones again in the same order, mostly, so an
 // entity is looked for at its place before it is looked up: `go test -bench Send ./sinks`.
 type sourceState[L any] struct {
+	phase    int64 // in milliseconds, which spreads what is due at an interval over the sources
 	round    uint32
 	entities []*entityState[L]
 	reported int               // of entities, in this round
@@ -64,7 +66,8 @@ type entityState[L any] struct {
 	reports  []report[L]              // the sources that report it
 	sent     []int64                  // packed times
 	live     metric.IDSet             // metrics with a series that has not ended
-	next     *entityState[L]          // another one with the same hash
+	declared declaration
+	next     *entityState[L] // another one with the same hash
 
 	// What reports and sent have room for: most entities need no more, and one object costs the garbage
 	// collector less than three.
@@ -95,6 +98,41 @@ func (e *entityState[L]) isGone(source *sourceState[L]) bool {
 	e.reports = slices.DeleteFunc(e.reports, func(r report[L]) bool { return r.source == source && r.round != source.round })
 	return len(e.reports) < before && len(e.reports) == 0
 }
+
+// point is a value in the catalogue's unit, and its time in milliseconds since the Unix epoch.
+type point struct {
+	id    metric.ID
+	value float64
+	time  int64
+}
+
+// declaration is what was last sent of an entity's requests, limits and capacities.
+type declaration struct {
+	hash uint64 // of the values
+	sent int64  // in milliseconds since the Unix epoch
+}
+
+// declares reports whether the declared values of an entity are to be sent at a time: they changed, a
+// series of them ended, or an interval ended since they were sent. Of all samples that an entity has in
+// each round, they are three in five.
+func (e *entityState[L]) declares(points []point, at, interval, phase int64) bool {
+	if len(points) == 0 {
+		return false
+	}
+	due := (at+phase)/interval != (e.declared.sent+phase)/interval
+	hash := uint64(14695981039346656037) // FNV-1a over words
+	for i := range points {
+		p := &points[i]
+		hash = ((hash^uint64(p.id))*fnvPrime ^ math.Float64bits(p.value)) * fnvPrime
+		due = due || !e.live.Has(p.id)
+	}
+	if due = due || hash != e.declared.hash; due {
+		e.declared = declaration{hash, at}
+	}
+	return due
+}
+
+const fnvPrime = 1099511628211
 
 // times has the times of each group's readings, and of its rates, in milliseconds since the Unix epoch.
 type times [2][metric.NumGroups]int64

@@ -54,6 +54,9 @@ type Options struct {
 	View func() SnapshotReader
 	// Interval is the time between two sums; default 15 s.
 	Interval time.Duration
+	// DeclaredInterval is the time between two samples of a request, a limit or a capacity that does
+	// not change; default a minute.
+	DeclaredInterval time.Duration
 
 	// IsLeader reports whether this replica sends. Two replicas may send at the same time for a while,
 	// after a change of the leader. Default: it does.
@@ -86,6 +89,7 @@ func (o Options) WithDefaults() Options {
 	set(&o.MaxBackoff, 5*time.Second)
 	set(&o.Grace, 5*time.Second)
 	set(&o.Interval, 15*time.Second)
+	set(&o.DeclaredInterval, time.Minute)
 	if o.Queue <= 0 {
 		o.Queue = 128 << 20
 	}
@@ -105,6 +109,7 @@ type auth struct{ user, passwordFile, tokenFile string }
 // Table has the options of all protocols.
 var Table = slices.Concat(options.Within(options.Filter, func(o *Options) *series.Filter { return &o.Filter }), options.Table[Options]{
 	options.Field("ca", "file of CA certificates that verify the receiver", func(o *Options) *string { return &o.HTTP.TLSConfig.CAFile }, options.Text),
+	options.Field("declared", "time between two samples of a request, limit or capacity that does not change (default 1m)", func(o *Options) *time.Duration { return &o.DeclaredInterval }, options.AtLeast(time.Millisecond)),
 	options.Field("flush", "longest wait for a request to be full (default 2s)", func(o *Options) *time.Duration { return &o.Flush }, options.AtLeast(time.Millisecond)),
 	{Name: "header", Help: "NAME=VALUE sent with each request; repeatable", SetAll: (*Options).headers},
 	options.Field("insecure-tls", "accept any certificate (default false)", func(o *Options) *bool { return &o.HTTP.TLSConfig.InsecureSkipVerify }, options.Bool),

@@ -53,6 +53,7 @@ type Sink[L any] struct {
 		points     int       // in the request
 		since      time.Time // of the request's first point
 		nextTotals time.Time // when the next sums are due
+		declared   []point   // of the sample that is being added
 	}
 }
 
@@ -138,7 +139,7 @@ func (s *Sink[L]) Remembered() int {
 func (s *Sink[L]) source(key metric.SourceKey) *sourceState[L] {
 	source := s.mu.sources[key]
 	if source == nil {
-		source = &sourceState[L]{}
+		source = &sourceState[L]{phase: int64(maphash.Comparable(s.mu.entities.seed, key) >> 32)}
 		s.mu.sources[key] = source
 	}
 	return source
@@ -162,6 +163,7 @@ func (s *Sink[L]) add(source *sourceState[L], sample *metric.Sample, at int64) {
 	e.labels = labels
 	before := e.lastSent()
 	last := before // all metrics of a group share one time
+	s.mu.declared = s.mu.declared[:0]
 	for id, value := range sample.Values.All() {
 		d := &metric.Catalogue[id]
 		if !sample.Servable(d.Group) || !e.selected[id] {
@@ -175,8 +177,16 @@ func (s *Sink[L]) add(source *sourceState[L], sample *metric.Sample, at int64) {
 			continue
 		}
 		*last.at(id) = t
-		e.live.Add(id)
-		s.addPoint(e, id, series.Value(value, d.Unit), t, false)
+		if p := (point{id, value, t}); d.Declared() {
+			s.mu.declared = append(s.mu.declared, p)
+		} else {
+			s.addPoint(e, p)
+		}
+	}
+	if e.declares(s.mu.declared, at, s.o.DeclaredInterval.Milliseconds(), source.phase) {
+		for _, p := range s.mu.declared {
+			s.addPoint(e, p)
+		}
 	}
 	if last != before {
 		e.setLastSent(&last)
@@ -206,18 +216,25 @@ func (s *Sink[L]) end(e *entityState[L], keep func(metric.ID) bool) {
 	for _, id := range e.live.All() {
 		if !keep(id) {
 			ended.Add(id)
-			s.addPoint(e, id, 0, *last.at(id)+1, true)
+			s.send(e, Point[L]{Metric: id, Time: *last.at(id) + 1, Ended: true})
 		}
 	}
 	e.live.Remove(&ended)
 }
 
-// addPoint adds one point to the request, which goes to the queue when it is full.
-func (s *Sink[L]) addPoint(e *entityState[L], id metric.ID, value float64, t int64, ended bool) {
+// addPoint adds one value to the request.
+func (s *Sink[L]) addPoint(e *entityState[L], p point) {
+	e.live.Add(p.id)
+	s.send(e, Point[L]{Metric: p.id, Value: series.Value(p.value, metric.Catalogue[p.id].Unit), Time: p.time})
+}
+
+// send adds one point of an entity to the request, which goes to the queue when it is full.
+func (s *Sink[L]) send(e *entityState[L], p Point[L]) {
 	if s.mu.points == 0 {
 		s.mu.since = time.Now()
 	}
-	s.format.Add(Point[L]{Entity: &e.entity, Labels: &e.labels, Metric: id, Value: value, Time: t, Ended: ended})
+	p.Entity, p.Labels = &e.entity, &e.labels
+	s.format.Add(p)
 	if s.mu.points++; s.mu.points >= s.o.MaxSamples {
 		s.enqueue()
 	}
