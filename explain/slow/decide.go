@@ -59,6 +59,9 @@ const (
 	fullMemory = 0.85 // of the node's memory in the working set: the kernel looks for pages to drop
 	atLimit    = 0.95 // of the limit on memory in use, the page cache included: each new page drops another
 	leastDisk  = 1 << 20
+	// sandbox is what a pod's cgroup has besides its containers: its sandbox, and memory of the kernel. The pod's
+	// limit is that of its containers added up, so it is reached first. With containerd and runc it was 4.7 MiB.
+	sandbox = 4 << 20
 )
 
 // decision is the work on one answer.
@@ -181,10 +184,14 @@ func (d *decision) splitMemory(t *tally, rd *reading) {
 
 // atMemoryLimit reports whether the pod or one of its containers had reached its limit on memory.
 func (d *decision) atMemoryLimit(rd *reading) bool {
-	reached := func(u *Use) bool {
-		return u.MemoryLimit > 0 && max(u.Memory.get(rd.from, rd.to), u.WorkingSet.get(rd.from, rd.to)) >= atLimit*u.MemoryLimit
-	}
+	reached := func(u *Use) bool { _, ok := u.memoryAtLimit(rd.from, rd.to); return ok }
 	return reached(&d.Pod) || slices.ContainsFunc(d.Containers, func(u Use) bool { return reached(&u) })
+}
+
+// memoryAtLimit returns the memory in use, the page cache included, and whether that reaches the limit.
+func (u *Use) memoryAtLimit(from, to time.Time) (used float64, reached bool) {
+	used = max(u.Memory.get(from, to), u.WorkingSet.get(from, to))
+	return used, u.MemoryLimit > 0 && used+sandbox >= atLimit*u.MemoryLimit
 }
 
 // splitIO divides a wait for disk I/O. What is dropped at a limit on memory is read again: that wait is

@@ -308,7 +308,7 @@ func (d *decision) describeThrottling() {
 // describeMemoryLimit adds which limits on memory were reached.
 func (d *decision) describeMemoryLimit() {
 	for _, u := range d.withLimits() {
-		if used := max(u.Memory.get(d.From, d.To), u.WorkingSet.get(d.From, d.To)); u.MemoryLimit > 0 && used >= atLimit*u.MemoryLimit {
+		if used, reached := u.memoryAtLimit(d.From, d.To); reached {
 			d.fact("%s of %s: %s were in use, the page cache included", limitOf(u, &d.Pod, "memory"), humanize.Bytes(u.MemoryLimit), humanize.Bytes(used))
 			if u.LimitHits > 0 {
 				d.fact("the kernel's counter: use hit that limit %s times since the cgroup was made", humanize.Number(int(u.LimitHits)))
