@@ -15,9 +15,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 func main() {
@@ -49,7 +51,7 @@ const usage = `Usage: workload COMMAND [flags]
   fill      use disk:   --dir FOLDER [--bytes N] [--files N]
   serve     all of it, changed over HTTP: --listen :8080 [--millicores N] [--bytes N]
   traffic   send:       --to URL --bytes-per-second N
-  exit      end by itself: --after D --code N [--millicores N] [--bytes N]
+  exit      end by itself: --after D --code N [--signal N] [--child N] [--millicores N] [--bytes N]
   crash     die of a panic: --after D [--millicores N] [--bytes N]
 
 N of bytes may end in Ki, Mi or Gi; D is a duration such as 30s. Every command
@@ -159,12 +161,30 @@ func (c command) exit() func(context.Context) error {
 	l := c.load()
 	after := c.flags.Duration("after", 0, "how long to live")
 	code := c.flags.Int("code", 0, "the exit status")
+	number := c.flags.Int("signal", 0, "die of this signal; the kernel keeps it from process 1 of a namespace")
+	var child size
+	c.flags.Var(&child, "child", "memory that a child process holds")
 	return func(ctx context.Context) error {
+		if child > 0 {
+			if err := exec.CommandContext(ctx, "/proc/self/exe", "hold", fmt.Sprint("--bytes=", int64(child))).Start(); err != nil {
+				return err
+			}
+		}
 		if err := live(ctx, l, *after); err != nil || ctx.Err() != nil {
 			return err
 		}
+		if *number != 0 {
+			dieOf(syscall.Signal(*number))
+		}
 		return exitCode(*code)
 	}
+}
+
+// dieOf sends the process a signal with the kernel's own effect. Go's handlers would print a trace and exit.
+func dieOf(s syscall.Signal) {
+	var byDefault [4]uint64                                                                                              // struct sigaction of the kernel, with the handler SIG_DFL
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0) // SIGKILL has no handler
+	_ = syscall.Kill(syscall.Getpid(), s)
 }
 
 func (c command) crash() func(context.Context) error {

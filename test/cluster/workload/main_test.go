@@ -126,6 +126,7 @@ func TestExitAndCrash(t *testing.T) {
 	}
 	f(0, "exit")
 	f(7, "exit", "--after", "1ms", "--code", "7")
+	f(-1, "exit", "--after", "1ms", "--signal", "11") // by the signal, without a status
 	f(2, "crash", "--after", "1ms", "--bytes", "1Mi")
 	f(0, "--help")
 	f(0, "burn", "--help")
