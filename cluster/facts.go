@@ -130,6 +130,10 @@ type Pod struct {
 	Containers []Container
 }
 
+// ByKubelet is the Disruption of a pod that a kubelet stopped: to evict it, for a critical pod, or because the
+// node shuts down.
+const ByKubelet = "TerminationByKubelet"
+
 // PodStop is what the status of a pod reports about why the pod is stopped.
 type PodStop struct {
 	// Reason is status.reason: Evicted, DeadlineExceeded, Preempting, ...

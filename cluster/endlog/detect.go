@@ -35,8 +35,9 @@ func runs(p *cluster.Pod) bool {
 }
 
 // stopped reports whether the pod is stopped as a whole: the ends of its containers are that of the pod.
+// A kubelet that stops a pod reports Succeeded if all containers ended without an error when they were asked to.
 func stopped(p *cluster.Pod) bool {
-	return !p.Deleted.IsZero() || p.Stop != nil && p.Phase == cluster.Failed
+	return !p.Deleted.IsZero() || p.Stop != nil && (p.Phase == cluster.Failed || p.Phase == cluster.Succeeded && p.Stop.Disruption == cluster.ByKubelet)
 }
 
 // Ends returns the ends that the change of a pod from before to after shows. before is nil for a pod

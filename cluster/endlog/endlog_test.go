@@ -97,6 +97,11 @@ func TestEnds(t *testing.T) {
 	f("a pod that had ended is gone", and(stop), nil, and(stop), "")
 	f("a pod that waited is gone", pod(func(p *cluster.Pod) { p.Containers = nil }), nil, nil, "")
 	f("the kubelet evicts", pod(nil), and(fails, stop), nil, "pod 1s")
+	ends := func(disruption string) func(*cluster.Pod) {
+		return func(p *cluster.Pod) { p.Phase, p.Stop = cluster.Succeeded, &cluster.PodStop{Disruption: disruption} }
+	}
+	f("the kubelet evicts, and the containers end without an error", pod(nil), and(ends(cluster.ByKubelet), stop), nil, "pod 1s")
+	f("an eviction through the API that came to nothing", pod(nil), and(ends("EvictionByEvictionAPI"), stop), nil, "app 143 1s, proxy 143 1s")
 	f("a new pod that was evicted", nil, and(fails, stop), nil, "pod 1s")
 	f("a new pod that was refused", nil, and(fails, func(p *cluster.Pod) { p.Containers, p.Started = nil, time.Time{} }), nil, "")
 	f("an eviction begins", pod(nil), pod(func(p *cluster.Pod) { p.Stop = &cluster.PodStop{Disruption: "EvictionByEvictionAPI"} }), nil, "")
@@ -204,7 +209,7 @@ func TestFloodStaysInItsNamespace(t *testing.T) {
 
 // Whoever may patch the status of a pod can write any time into it.
 func TestImpossibleTimes(t *testing.T) {
-	for _, year := range []int{-1, 10_000} {
+	for _, year := range []int{-1, 1970, 10_000} {
 		now := noon
 		l := newLog(10, &now)
 		at := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -19,7 +19,6 @@ const (
 	APIEviction      Cause = "APIEviction"
 	Preempted        Cause = "Preempted"
 	TaintEviction    Cause = "TaintEviction"
-	GarbageCollected Cause = "GarbageCollected"
 	NodeShutdown     Cause = "NodeShutdown"
 	NodeGone         Cause = "NodeGone"
 	LivenessProbe    Cause = "LivenessProbe"
@@ -78,9 +77,7 @@ var table = []texts{
 		"Give the pod a PriorityClass that fits its importance, or the cluster more nodes."},
 	{TaintEviction, "deleted because of a taint (NoExecute) that it does not tolerate",
 		"`kubectl describe node NODE` shows the taints. not-ready and unreachable are those of a node in trouble; tolerationSeconds of a toleration is how long the pod stays."},
-	{GarbageCollected, "deleted by the collector of orphaned pods",
-		"The pod was finished, or its node was taken out of service: `kubectl get events -n NAMESPACE` and the log of kube-controller-manager have the case."},
-	{NodeShutdown, "stopped by the kubelet: its node was shut down",
+	{NodeShutdown, "stopped by the kubelet: its node was shutting down",
 		"Nothing, if that was planned. Controllers start the pod elsewhere."},
 	{NodeGone, "its node is gone",
 		"See why node NODE left: its cloud provider or its machine has the reason. Controllers start the pod elsewhere."},
@@ -99,10 +96,10 @@ var table = []texts{
 	{Crashed, "crashed",
 		"`kubectl logs -n NAMESPACE POD -c CONTAINER --previous` may have its last words; a core dump has the rest."},
 	{Signalled, "ended by a signal",
-		"The sender is not known: a process in the pod, someone on the node, or the kernel. With --events, weir sees whether a probe failed."},
-	{Exited, "ended by itself with an error",
+		"The sender is unknown: it may be a process in the pod, someone on the node, or the kernel. Without --events it may also be the kubelet, after a failed probe. To catch the next one, log kill(2) on node NODE with auditd."},
+	{Exited, "exited with an error",
 		"`kubectl logs -n NAMESPACE POD -c CONTAINER --previous` has its last words."},
-	{Completed, "ended by itself, without an error", ""},
+	{Completed, "exited without an error", ""},
 	{Unknown, "ended, for an unknown reason",
 		"`kubectl describe pod -n NAMESPACE POD` shows what the API server has."},
 }

@@ -2,8 +2,10 @@ package death
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/cluster/eventlog/event"
 )
@@ -45,22 +47,21 @@ func stoppedByKubelet(d *decision) bool {
 		if !happened || e.Reason != "Killing" {
 			return false
 		}
-		switch {
-		case strings.Contains(e.Message, "definition changed"):
-			reason = "its definition changed"
-		case strings.Contains(e.Message, "FailedPostStartHook"):
-			reason = "its postStart hook failed"
-		case strings.Contains(e.Message, "resize"):
-			reason = "a resize of its resources needs a restart"
-		default:
-			reason = ""
-		}
+		reason = killingReason(e.Message)
 		return true
 	})
-	if kill == nil {
+	done := d.podWasDone()
+	switch s, signalled := signalOf(d.run); {
+	case kill != nil:
+		d.fact(fromEvents, "Killing, of the kubelet, %s", occurrence(kill, d.End.At))
+	case done && signalled && !s.crash && d.EventsUnread != "":
+		return d.conclude(KubeletStopped, Likely, "stopped by the kubelet: "+podDone)
+	default:
 		return false
 	}
-	d.fact(fromEvents, "Killing, of the kubelet, %s", occurrence(kill, d.End.At))
+	if reason == "" && done {
+		reason = podDone
+	}
 	if reason == "" {
 		if sandbox := d.event(kubelet, "", func(e *event.Event) bool {
 			happened, _ := d.during(e)
@@ -73,6 +74,28 @@ func stoppedByKubelet(d *decision) bool {
 		return d.conclude(KubeletStopped, Certain, "stopped by the kubelet: %s", reason)
 	}
 	return d.conclude(KubeletStopped, Likely, "")
+}
+
+// killingReason returns why the kubelet kills a container by the message of its Event; empty if that does not have it.
+func killingReason(message string) string {
+	switch {
+	case strings.Contains(message, "definition changed"):
+		return "its definition changed"
+	case strings.Contains(message, "FailedPostStartHook"):
+		return "its postStart hook failed"
+	case strings.Contains(message, "resize"):
+		return "a resize of its resources needs a restart"
+	}
+	return ""
+}
+
+const podDone = "it is a sidecar, and the main containers of its pod had ended"
+
+// podWasDone reports whether the container is a sidecar, and all regular containers had ended and are not started again.
+func (d *decision) podWasDone() bool {
+	return d.container != nil && d.container.Role == cluster.Sidecar && !slices.ContainsFunc(d.pod.Containers, func(c cluster.Container) bool {
+		return c.Role == cluster.Regular && (c.State != cluster.StateTerminated || c.EndedAt().After(d.End.At))
+	})
 }
 
 // runtimeErrors are the reasons of runs that the runtime could not start, or lost.
@@ -111,11 +134,11 @@ func (s signal) String() string {
 }
 
 var signals = []signal{
-	{1, "HUP", "hang up", false}, {2, "INT", "interrupt", false}, {3, "QUIT", "quit", true}, {4, "ILL", "an instruction that does not exist", true},
-	{5, "TRAP", "a breakpoint", true}, {6, "ABRT", "it aborted itself", true}, {7, "BUS", "memory that does not exist", true}, {8, "FPE", "a calculation that is not possible", true},
-	{9, "KILL", "killed at once", false}, {10, "USR1", "which a program defines", false}, {11, "SEGV", "memory that is not its own", true}, {12, "USR2", "which a program defines", false},
-	{13, "PIPE", "nobody reads what it writes", true}, {14, "ALRM", "a timer", true}, {15, "TERM", "asked to end", false},
-	{24, "XCPU", "more CPU time than its ulimit", true}, {25, "XFSZ", "a larger file than its ulimit", true}, {31, "SYS", "a system call that is forbidden", true},
+	{1, "HUP", "hangup", false}, {2, "INT", "interrupt", false}, {3, "QUIT", "quit", true}, {4, "ILL", "illegal instruction", true},
+	{5, "TRAP", "breakpoint", true}, {6, "ABRT", "abort", true}, {7, "BUS", "bus error", true}, {8, "FPE", "arithmetic error, such as a division by zero", true},
+	{9, "KILL", "cannot be caught", false}, {10, "USR1", "user-defined", false}, {11, "SEGV", "invalid memory access", true}, {12, "USR2", "user-defined", false},
+	{13, "PIPE", "wrote to a pipe or socket that nobody reads", true}, {14, "ALRM", "timer", true}, {15, "TERM", "asked to terminate", false},
+	{24, "XCPU", "exceeded its ulimit on CPU time", true}, {25, "XFSZ", "exceeded its ulimit on file size", true}, {31, "SYS", "forbidden system call, as by seccomp", true},
 }
 
 // signalOf returns the signal that ended a run. A runtime reports it as exit code 128+signal.
@@ -151,7 +174,7 @@ func ownExit(d *decision) bool {
 		}
 		if s.number == 9 && d.nearLimit() {
 			d.fact(fromHistory, "it used nearly all of its memory limit: the kernel may have killed it, although the runtime did not notice")
-			return d.conclude(MemoryKill, Undecided, "killed at once by an unknown sender, near its memory limit")
+			return d.conclude(MemoryKill, Undecided, "killed by an unknown sender, near its memory limit")
 		}
 		how := Likely
 		if s.number == 9 {
@@ -159,7 +182,7 @@ func ownExit(d *decision) bool {
 		}
 		return d.conclude(Signalled, how, "ended by %s", words)
 	case d.run.ExitCode != 0:
-		return d.conclude(Exited, Certain, "ended by itself with exit code %d", d.run.ExitCode)
+		return d.conclude(Exited, Certain, "exited with code %d", d.run.ExitCode)
 	case d.run.Ended.IsZero():
 		return false
 	}

@@ -31,7 +31,7 @@ import (
 //	      [gone] [unwatched] [node=gone|notready] [nodememory=8Gi] [podlimit=1Gi] [noevents] [nowords]
 //	    stop Evicted [DisruptionTarget's reason]: message       what the pod's status has
 //	    message text                                             what the status has about the run
-//	    container app [limit=64Mi] [exit=143] [reason=Error]     of the pod
+//	    container app [sidecar] [limit=64Mi] [exit=143] [reason=Error]     of the pod
 //	    memory app -4m=40Mi -10s=63Mi, memory node -10s=6Gi      readings
 //	    cpu app -10s=1500m
 //	    event kubelet app Killing -1s [x3 since -5m]: message    on the pod, of a source and a container (- for none)
@@ -150,12 +150,15 @@ func factsOf(t *testing.T, d *datadriven.TestData) death.Facts {
 		case "container":
 			c := attributes(words[1:])
 			container := cluster.Container{Name: words[0], Spec: c.limit("limit"), State: cluster.StateRunning}
+			if _, ok := c["sidecar"]; ok {
+				container.Role = cluster.Sidecar
+			}
 			if c["exit"] != "" {
 				container.State = cluster.StateTerminated
 				container.Previous = &cluster.PreviousRun{EndedAt: noon, ExitCode: c.number("exit"), EndReason: c["reason"]}
 			}
 			if i := slices.IndexFunc(pod.Containers, func(o cluster.Container) bool { return o.Name == words[0] }); i >= 0 {
-				pod.Containers[i].Spec = container.Spec
+				pod.Containers[i].Spec, pod.Containers[i].Role = container.Spec, container.Role
 			} else {
 				pod.Containers = append(pod.Containers, container)
 			}
@@ -344,7 +347,7 @@ func TestRecent(t *testing.T) {
 	}
 	all := ends{end("a", "n1", "x", 3), end("a", "n1", "x", 0), end("b", "n2", "x", 4), end("c", "n2", "y", 5)}
 	r := death.NewReport(death.Query{Namespace: "shop", Pod: "a"}, all, nil, noon)
-	if got, want := r.Recent(), "1 death in the last hour, the last one 4m ago. container app: ended by itself with exit code 3. `weir explain death shop/a` has the evidence."; got != want {
+	if got, want := r.Recent(), "1 death in the last hour, the last one 4m ago. container app: exited with code 3. `weir explain death shop/a` has the evidence."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	r = death.NewReport(death.Query{Namespace: "shop", Pod: "d"}, all, nil, noon)

@@ -38,7 +38,7 @@ type rule func(*decision) bool
 // The rules in their order: the first that applies decides.
 var (
 	podRules       = []rule{evictedByKubelet, stoppedByStatus, disrupted, evictedWithoutReason, evictedByAgent, gone}
-	containerRules = []rule{killedByKernel, killedForMemory, evictedWithoutReason, evictedByAgent, failedProbe, stoppedByKubelet, runtimeError, ownExit}
+	containerRules = []rule{killedByKernel, killedForMemory, evictedWithoutReason, evictedByAgent, failedProbe, stoppedByKubelet, runtimeError, outlivedKill, ownExit}
 )
 
 // Decide returns why something ended.
@@ -159,9 +159,17 @@ func (d *decision) describeStop() {
 	for i := range d.pod.Containers {
 		c := &d.pod.Containers[i]
 		if ending := c.Ending(); ending != "" && c.State != cluster.StateRunning && c.Role != cluster.Init {
-			d.fact(fromServer, "container %s ended with %s", c.Name, ending)
+			d.fact(fromServer, "container %s ended with %s%s", c.Name, ending, d.overrun(c))
 		}
 	}
+}
+
+// overrun holds that a container of a deleted pod had to be killed; empty if it ended in time.
+func (d *decision) overrun(c *cluster.Container) string {
+	if d.pod.Deleted.IsZero() || c.Previous.ExitCode != 137 || c.EndedAt().Before(d.pod.Deleted.Add(-time.Second)) {
+		return ""
+	}
+	return ": killed, because it was still running when its grace period was over"
 }
 
 // clockSlack is how far the times of Events and of statuses, which are cut to seconds and are of several

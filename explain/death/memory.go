@@ -56,7 +56,7 @@ func (d *decision) nearLimit() bool {
 // killedForMemory decides which limit, if the runtime reports that the kernel killed for memory. The
 // kernel counts kills by the killed process' cgroup, whichever limit was reached.
 func killedForMemory(d *decision) bool {
-	if d.run.Reason != "OOMKilled" || d.container == nil {
+	if d.run.Reason != "OOMKilled" || d.container == nil || !d.killed() {
 		return false
 	}
 	l := d.limits()
@@ -69,6 +69,20 @@ func killedForMemory(d *decision) bool {
 		return d.reachedLimit(&l, shortage != nil)
 	}
 	return d.noReading(&l, shortage != nil)
+}
+
+// killed reports whether SIGKILL ended the run.
+func (d *decision) killed() bool { s, _ := signalOf(d.run); return s.number == 9 }
+
+// outlivedKill applies if the runtime reports a kill for memory, and the run ended otherwise: the runtime reports
+// that of any process of the container, until the run ends.
+func outlivedKill(d *decision) bool {
+	if d.run.Reason != "OOMKilled" || d.container == nil || d.killed() {
+		return false
+	}
+	l := d.limits()
+	d.describeLimits(&l)
+	return d.conclude(ChildKilled, Likely, "exited with code %d, after the kernel had killed a process in it for memory", d.run.ExitCode)
 }
 
 // reachedLimit decides if a reading shows that a limit was nearly reached.

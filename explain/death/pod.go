@@ -15,10 +15,27 @@ func (d *decision) stopOf() cluster.PodStop {
 	return *d.pod.Stop
 }
 
+// stopReason returns the reason with which a kubelet stopped the pod. If all containers end without an error when
+// they are asked to, a kubelet (1.37) reports the pod as Succeeded and drops the reason; only the condition stays.
+func stopReason(s cluster.PodStop) string {
+	if s.Reason != "" || s.Disruption != cluster.ByKubelet {
+		return s.Reason
+	}
+	if _, ok := ParseEvicted(s.Message); ok {
+		return "Evicted"
+	}
+	for text, reason := range map[string]string{"node shutdown": "Terminated", "critical pod": "Preempting"} {
+		if strings.Contains(s.Message, text) {
+			return reason
+		}
+	}
+	return ""
+}
+
 // evictedByKubelet reads the kubelet's message.
 func evictedByKubelet(d *decision) bool {
 	stop := d.stopOf()
-	if stop.Reason != "Evicted" {
+	if stopReason(stop) != "Evicted" {
 		return false
 	}
 	e, ok := ParseEvicted(stop.Message)
@@ -41,9 +58,8 @@ func evictedByKubelet(d *decision) bool {
 	return d.conclude(KubeletEviction, Certain, message, d.pod.Node, e.Resource)
 }
 
-// evictedWithoutReason finds the kubelet's Event of an eviction that the status of the pod does not have. If all
-// containers end without an error when they are stopped, a kubelet may report the pod as Succeeded, without a
-// reason: kubelet 1.37 did so for five of six pods whose emptyDir was above its size.
+// evictedWithoutReason finds the kubelet's Event of an eviction that the status of the pod does not have: for a limit
+// on local storage, the kubelet sets no condition, and it may drop the reason (five of six such pods, kubelet 1.37).
 func evictedWithoutReason(d *decision) bool {
 	e := d.event(kubelet, "", func(e *event.Event) bool {
 		before := d.End.At.Sub(e.Last) // the containers have a grace period
@@ -61,7 +77,7 @@ func evictedWithoutReason(d *decision) bool {
 
 // stoppedByStatus reads the other reasons that a kubelet or the controller of nodes writes.
 func stoppedByStatus(d *decision) bool {
-	switch d.stopOf().Reason {
+	switch stopReason(d.stopOf()) {
 	case "DeadlineExceeded":
 		return d.conclude(DeadlineExceeded, Certain, "")
 	case "Preempting":
@@ -93,10 +109,9 @@ func disrupted(d *decision) bool {
 	case "DeletionByDeviceTaintManager":
 		return d.conclude(TaintEviction, Certain, "deleted because of a taint (NoExecute) on a device that it used")
 	case "DeletionByPodGC":
-		if strings.Contains(stop.Message, "node no longer exists") {
-			return d.conclude(NodeGone, Certain, "its node %s no longer exists", d.pod.Node)
-		}
-		return d.conclude(GarbageCollected, Certain, "")
+		return d.conclude(NodeGone, Certain, "its node %s no longer exists", d.pod.Node)
+	case cluster.ByKubelet:
+		return d.conclude(KubeletStopped, Certain, "")
 	}
 	return false
 }

@@ -109,7 +109,7 @@ func TestDeaths(t *testing.T) {
 	}
 	for _, c := range []struct{ pod, container, want string }{
 		{"greedy", "app", "ContainerLimit, "},
-		{"failing", "app", "Exited, certain: ended by itself with exit code 3"},
+		{"failing", "app", "Exited, certain: exited with code 3"},
 		{"asked", "app", "Signalled, likely: ended by SIGTERM"},
 		{"sick", "app", "LivenessProbe, "},
 		{"deleted", "", "Deleted, certain"},
