@@ -3,7 +3,6 @@
 package apis
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/explain/death"
@@ -27,7 +28,20 @@ import (
 )
 
 // ghostNode is a node without a kubelet: what happens to it happens to no other test.
-const ghostNode = "ghost"
+const ghostNode, ghostTaint = "ghost", "death-matrix"
+
+// first is the pod that has another preempted, before a critical one preempts it.
+const first = "first"
+
+// signalled are the pods whose container gets a signal from a process on the node.
+var signalled = map[string]struct {
+	signal unix.Signal
+	cause  death.Cause
+}{
+	"kill": {unix.SIGKILL, death.Signalled},
+	"hup":  {unix.SIGHUP, death.Signalled},
+	"term": {unix.SIGTERM, death.Completed}, // it handles the signal
+}
 
 // A deathCase is a pod whose end is known from how it is made. An empty cause means that nothing ends.
 type deathCase struct {
@@ -35,17 +49,18 @@ type deathCase struct {
 	pod       *corev1.Pod
 	container string // which one ends; empty: the pod as a whole
 	cause     death.Cause
+	says      string // part of the message
 }
 
 // deathCases returns the cases that need no cgroup version 2: exits, signals, limits on memory and disk, probes,
-// deadline, hook, runtime, and those that something else does to a pod.
+// deadline, hooks, runtime, and those that something else does to a pod.
 func deathCases() (all []deathCase) {
 	add := func(cause death.Cause, made, name string, c corev1.Container, change func(*corev1.Pod)) {
 		p := pod(name, c)
 		if change != nil {
 			change(p)
 		}
-		all = append(all, deathCase{made, p, "app", cause})
+		all = append(all, deathCase{made: made, pod: p, container: "app", cause: cause})
 	}
 	exits := func(cause death.Cause, codes ...int) {
 		for _, code := range codes {
@@ -58,12 +73,28 @@ func deathCases() (all []deathCase) {
 	// causes, and for SIGHUP, SIGINT, SIGKILL and SIGTERM.
 	exits(death.Crashed, 132, 134, 135, 136, 139, 141)
 	exits(death.Signalled, 129, 130, 137, 143)
+	// The kernel ignores a signal without a handler that process 1 of a namespace gets from within.
+	shared := func(p *corev1.Pod) { p.Spec.ShareProcessNamespace = new(true) }
+	for signal, cause := range map[int]death.Cause{6: death.Crashed, 11: death.Crashed, 9: death.Signalled, 15: death.Signalled} {
+		add(cause, fmt.Sprint("sends itself signal ", signal), fmt.Sprint("itself-", signal), container("app", "exit", "--after=2s", fmt.Sprint("--signal=", signal)), shared)
+	}
+	for name, c := range signalled {
+		add(c.cause, fmt.Sprint("a process on the node sends it ", unix.SignalName(c.signal)), name, container("app", "pause"), shared)
+	}
 	add(death.Exited, "panics", "panics", container("app", "crash", "--after=2s"), nil)
 	for _, mi := range []string{"32Mi", "48Mi", "64Mi"} {
 		c := container("app", "hold", "--bytes=200Mi")
 		c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(mi)}
 		add(death.ContainerLimit, "holds 200Mi, with a memory limit of "+mi, "limit-"+strings.ToLower(mi), c, nil)
 	}
+	parent := func(cause death.Cause, made, name string, args ...string) {
+		c := container("app", append([]string{"exit", "--child=200Mi"}, args...)...)
+		c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+		add(cause, made, name, c, nil)
+	}
+	parent("", "its child is killed for memory, and it goes on without agents", "parent", "--after=1h")
+	parent(death.ChildKilled, "its child is killed for memory, and it exits with code 3", "parent-3", "--after=6s", "--code=3")
+	parent(death.ChildKilled, "its child is killed for memory, and it exits with code 0", "parent-0", "--after=6s")
 	closed := intstr.FromInt32(1)
 	for name, handler := range map[string]corev1.ProbeHandler{
 		"http": {HTTPGet: &corev1.HTTPGetAction{Path: "/", Port: closed}},
@@ -79,6 +110,10 @@ func deathCases() (all []deathCase) {
 	hooked := container("app", "pause")
 	hooked.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"/workload", "nothing"}}}}
 	add(death.KubeletStopped, "its hook postStart fails", "hooked", hooked, nil)
+	slow := container("app", "hold", "--bytes=1Mi", "--deaf")
+	slow.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"/workload", "pause"}}}}
+	slow.LivenessProbe = &corev1.Probe{PeriodSeconds: 1, FailureThreshold: 2, InitialDelaySeconds: 2, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: closed}}}
+	add(death.LivenessProbe, "a liveness probe fails, and its hook preStop overruns the grace period", "slow-probe", slow, func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(2)) })
 	absent := container("app")
 	absent.Command = []string{"/absent"}
 	add(death.RuntimeError, "its program does not exist", "absent", absent, nil)
@@ -93,6 +128,32 @@ func deathCases() (all []deathCase) {
 		side.RestartPolicy = &always
 		p.Spec.InitContainers = []corev1.Container{side}
 	})
+	failed := container("app", "exit", "--after=1s", "--code=7")
+	add(death.Exited, "an init container exits with code 7, and its pod fails", "init-failed", container("main", "pause"), func(p *corev1.Pod) {
+		p.Spec.InitContainers, p.Spec.RestartPolicy = []corev1.Container{failed}, corev1.RestartPolicyNever
+	})
+	large := container("app", "hold", "--bytes=200Mi")
+	large.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+	add(death.ContainerLimit, "an init container holds 200Mi, with a memory limit of 64Mi", "init-limit", container("main", "pause"), func(p *corev1.Pod) {
+		p.Spec.InitContainers = []corev1.Container{large}
+	})
+	sidecar := func(cause death.Cause, made, name string, side, main corev1.Container, change func(*corev1.Pod)) {
+		add(cause, made, name, main, func(p *corev1.Pod) {
+			side.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+			p.Spec.InitContainers = []corev1.Container{side}
+			change(p)
+		})
+	}
+	sick := container("app", "pause")
+	sick.LivenessProbe = slow.LivenessProbe
+	sidecar(death.LivenessProbe, "a liveness probe of a sidecar fails", "sidecar-live", sick, container("main", "pause"), func(*corev1.Pod) {})
+	done := func(p *corev1.Pod) {
+		p.Spec.RestartPolicy, p.Spec.TerminationGracePeriodSeconds = corev1.RestartPolicyNever, new(int64(2))
+	}
+	sidecar(death.KubeletStopped, "a sidecar ends when it is asked to, because its pod is done", "sidecar-ends", container("app", "pause"), container("main", "exit", "--after=3s"), done)
+	sidecar(death.KubeletStopped, "a sidecar must be killed, because its pod is done", "sidecar-killed", container("app", "hold", "--bytes=1Mi", "--deaf"), container("main", "exit", "--after=3s"), done)
+	all[len(all)-2].says, all[len(all)-1].says = "it is a sidecar", "it is a sidecar"
+	add(death.Exited, "exits with code 4, and is collected later as a pod that is done", "collected", container("app", "exit", "--after=1s", "--code=4"), done)
 	whole := func(cause death.Cause, made, name string, change func(*corev1.Pod), args ...string) {
 		add(cause, made, name, container("app", args...), change)
 		all[len(all)-1].container = ""
@@ -103,8 +164,24 @@ func deathCases() (all []deathCase) {
 		p.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
 	}, "fill", "--dir=/data", "--bytes=20Mi")
 	whole(death.Deleted, "is deleted", "deleted", nil, "pause")
+	overrun := func(p *corev1.Pod) {
+		p.Spec.TerminationGracePeriodSeconds, p.Spec.Containers[0].Lifecycle = new(int64(2)), slow.Lifecycle
+	}
+	whole(death.Deleted, "is deleted, and its hook preStop overruns the grace period", "slow", overrun, "hold", "--bytes=1Mi", "--deaf")
+	whole(death.Deleted, "is deleted, and its hook preStop fails", "hook-fails", func(p *corev1.Pod) {
+		overrun(p)
+		p.Spec.Containers[0].Lifecycle = hooked.Lifecycle.DeepCopy()
+		p.Spec.Containers[0].Lifecycle.PreStop, p.Spec.Containers[0].Lifecycle.PostStart = hooked.Lifecycle.PostStart, nil
+	}, "pause")
+	whole("", "is deleted before it has a node", "homeless", func(p *corev1.Pod) {
+		p.Spec.NodeSelector, p.Spec.TerminationGracePeriodSeconds = map[string]string{"no": "node"}, new(int64(5))
+	}, "pause")
 	whole(death.APIEviction, "is evicted through the Eviction API", "evicted", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(5)) }, "pause")
 	whole(death.Preempted, "a pod with a higher priority needs its CPU", "preempted", func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1100m")
+	}, "pause")
+	whole(death.Preempted, "a critical pod needs its CPU on the node", first, func(p *corev1.Pod) {
+		p.Spec.PriorityClassName, p.Spec.TerminationGracePeriodSeconds = "death-matrix", new(int64(5))
 		p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1100m")
 	}, "pause")
 	ghost := func(change func(*corev1.PodSpec)) func(*corev1.Pod) {
@@ -116,6 +193,14 @@ func deathCases() (all []deathCase) {
 	whole(death.TaintEviction, "its node gets a taint with NoExecute", "tainted", ghost(func(*corev1.PodSpec) {}), "pause")
 	whole(death.NodeGone, "its node is deleted", "orphaned", ghost(func(s *corev1.PodSpec) {
 		s.Tolerations = append(s.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists})
+	}), "pause")
+	for name, how := range map[string]string{"shut-down": "fails", "shut-down-well": "ends without an error"} {
+		whole(death.NodeShutdown, "its node shuts down, and it "+how, name, ghost(func(s *corev1.PodSpec) {
+			s.Tolerations = append(s.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists})
+		}), "pause")
+	}
+	whole(death.TaintEviction, "its node is out of service", "out-of-service", ghost(func(s *corev1.PodSpec) {
+		s.TerminationGracePeriodSeconds, s.Tolerations = new(int64(30)), append(s.Tolerations, corev1.Toleration{Key: ghostTaint, Operator: corev1.TolerationOpExists})
 	}), "pause")
 	whole("", "goes on", "calm", nil, "pause")
 	whole("", "is not ready, and goes on", "unready", func(p *corev1.Pod) {
@@ -143,45 +228,25 @@ func TestDeathMatrix(t *testing.T) {
 		_ = nodes.Delete(context.WithoutCancel(t.Context()), ghostNode, metav1.DeleteOptions{})
 	})
 	for i := range cases {
-		w.create(t, namespace, cases[i].pod)
-	}
-	pods := w.kube.CoreV1().Pods(namespace)
-	for _, name := range []string{"deleted", "evicted", "preempted", "calm"} {
-		eventually(t, name+" runs", 2*time.Minute, func() error {
-			p, err := pods.Get(t.Context(), name, metav1.GetOptions{})
-			if err == nil && startOf(p).IsZero() {
-				err = errors.New("it does not run")
-			}
-			return err
-		})
-	}
-	if err := pods.Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := pods.EvictV1(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "evicted"}}); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"tainted", "orphaned"} {
-		w.writeRunning(t, namespace, name)
-	}
-	taint := []byte(`{"spec":{"taints":[{"key":"death-matrix","effect":"NoExecute"}]}}`)
-	if _, err := nodes.Patch(t.Context(), ghost.Name, types.MergePatchType, taint, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the pod on the tainted node is deleted", 30*time.Second, func() error {
-		_, err := pods.Get(t.Context(), "tainted", metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
+		if cases[i].pod.Name != first {
+			w.create(t, namespace, cases[i].pod)
 		}
-		return cmp.Or(err, errors.New("it is there"))
-	})
+	}
+	m := matrix{w, w.kube.CoreV1().Pods(namespace)}
+	m.end(t)
 	if err := nodes.Delete(t.Context(), ghost.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	first := pod("first", container("app", "pause"))
-	first.Spec.PriorityClassName = class.Name
-	first.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1100m")
-	w.create(t, namespace, first)
+	for i := range cases {
+		if cases[i].pod.Name == first {
+			w.create(t, namespace, cases[i].pod)
+		}
+	}
+	m.runs(t, first)
+	critical := pod("critical", container("app", "pause"))
+	critical.Spec.PriorityClassName, critical.Spec.NodeName = "system-node-critical", w.Node()
+	critical.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1100m")
+	w.create(t, namespace, critical)
 
 	right, sure := 0, 0
 	var table []string
@@ -204,22 +269,132 @@ func TestDeathMatrix(t *testing.T) {
 	}
 }
 
-// writeRunning writes the status of a pod that runs, as the kubelet would that its node does not have.
-func (w *testCluster) writeRunning(t *testing.T, namespace, name string) {
+// matrix ends pods from outside.
+type matrix struct {
+	*testCluster
+	pods typedv1.PodInterface
+}
+
+// end does to pods what their cases name, except for what ghostNode's deletion and preemption do.
+func (m *matrix) end(t *testing.T) {
 	t.Helper()
-	pods := w.kube.CoreV1().Pods(namespace)
-	p, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+	m.runs(t, "deleted", "slow", "hook-fails", "evicted", "preempted", "calm")
+	for _, name := range []string{"deleted", "slow", "hook-fails", "homeless"} {
+		m.remove(t, name, metav1.DeleteOptions{})
+	}
+	if err := m.pods.EvictV1(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "evicted"}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range signalled {
+		m.runs(t, name)
+		m.signal(t, name, c.signal)
+	}
+	for _, name := range []string{"tainted", "orphaned", "out-of-service", "shut-down", "shut-down-well"} {
+		m.write(t, name, func(s *corev1.PodStatus) {
+			now := metav1.Now()
+			s.Phase, s.StartTime = corev1.PodRunning, &now
+			s.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: "app", ContainerID: "containerd://" + name, Ready: true, Started: new(true), State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
+			}}
+		})
+	}
+	m.shutDown(t, "shut-down", corev1.PodFailed, 137)
+	m.shutDown(t, "shut-down-well", corev1.PodSucceeded, 0)
+	taints := fmt.Appendf(nil, `{"spec":{"taints":[{"key":%q,"effect":"NoExecute"},{"key":%q,"effect":"NoExecute"}]}}`, ghostTaint, corev1.TaintNodeOutOfService)
+	if _, err := m.kube.CoreV1().Nodes().Patch(t.Context(), ghostNode, types.MergePatchType, taints, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// The collector of pods takes one that its node will not end, each 20 s.
+	for _, name := range []string{"tainted", "out-of-service"} {
+		m.until(t, name+" is gone", func() bool { return m.get(t, name) == nil })
+	}
+	m.until(t, "a container has ended", func() bool {
+		p := m.get(t, "collected")
+		return p != nil && p.Status.Phase == corev1.PodFailed
+	})
+	m.remove(t, "collected", *metav1.NewDeleteOptions(0)) // as the collector does with pods that are done, above terminated-pod-gc-threshold
+}
+
+// until waits until something is so.
+func (m *matrix) until(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	eventually(t, what, 2*time.Minute, func() error {
+		if !so() {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+}
+
+// get returns a pod, or nil if it does not exist.
+func (m *matrix) get(t *testing.T, name string) *corev1.Pod {
+	t.Helper()
+	p, err := m.pods.Get(t.Context(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := metav1.Now()
-	p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &now
-	p.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: "app", ContainerID: "containerd://" + name, Ready: true, Started: new(true), State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
-	}}
-	if _, err := pods.UpdateStatus(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+	return p
+}
+
+// runs waits until pods run.
+func (m *matrix) runs(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		m.until(t, name+" runs", func() bool { p := m.get(t, name); return p != nil && !startOf(p).IsZero() })
+	}
+}
+
+func (m *matrix) remove(t *testing.T, name string, o metav1.DeleteOptions) {
+	t.Helper()
+	if err := m.pods.Delete(t.Context(), name, o); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// signal sends a signal to the only process of a pod's container.
+func (m *matrix) signal(t *testing.T, name string, s unix.Signal) {
+	t.Helper()
+	p := m.get(t, name)
+	processes, err := m.PodCgroup(corev1.PodQOSBurstable, p.UID).Container(p.Status.ContainerStatuses[0].ContainerID).Processes()
+	if err != nil || len(processes) != 1 {
+		t.Fatalf("the container of pod %s has processes %v, %v; want one", name, processes, err)
+	}
+	if err := unix.Kill(processes[0], s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write changes the status of a pod, as the kubelet would that its node does not have.
+func (m *matrix) write(t *testing.T, name string, change func(*corev1.PodStatus)) {
+	t.Helper()
+	p := m.get(t, name)
+	change(&p.Status)
+	if _, err := m.pods.UpdateStatus(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shutDown writes the status that Kubernetes' pkg/kubelet/nodeshutdown has for a pod. If all containers end without
+// an error, generateAPIPodStatus of pkg/kubelet replaces the phase, and drops the reason and the message with it.
+func (m *matrix) shutDown(t *testing.T, name string, phase corev1.PodPhase, code int32) {
+	t.Helper()
+	const message = "Pod was terminated in response to imminent node shutdown."
+	m.write(t, name, func(s *corev1.PodStatus) {
+		now := metav1.Now()
+		if s.Phase = phase; phase == corev1.PodFailed {
+			s.Reason, s.Message = "Terminated", message
+		}
+		s.Conditions = append(s.Conditions, corev1.PodCondition{
+			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonTerminationByKubelet, Message: message, LastTransitionTime: now,
+		})
+		c := &s.ContainerStatuses[0]
+		c.Ready, c.Started, c.State = false, new(false), corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: code, Reason: map[bool]string{true: "Completed", false: "Error"}[code == 0], StartedAt: c.State.Running.StartedAt, FinishedAt: now, ContainerID: c.ContainerID,
+		}}
+	})
 }
 
 func (c *deathCase) truth() string {
@@ -238,7 +413,7 @@ func judge(t *testing.T, witness *explainapi.Client, namespace string, c *deathC
 		answer, right, certain = "nothing", c.cause == "", false
 		if err == nil && len(r.Deaths) > 0 {
 			d := r.Deaths[len(r.Deaths)-1]
-			answer, right, certain = fmt.Sprintf("%s, %s", d.Cause, d.Confidence), d.Cause == c.cause, d.Confidence == death.Certain
+			answer, right, certain = fmt.Sprintf("%s, %s: %s", d.Cause, d.Confidence, d.Message), d.Cause == c.cause && strings.Contains(d.Message, c.says), d.Confidence == death.Certain
 		}
 		if err == nil && !right {
 			err = errors.New(answer)
