@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func TestKills(t *testing.T) {
 		if len(r.Deaths) == 0 {
 			return nil, errors.New(r.Summary)
 		}
-		return &r.Deaths[len(r.Deaths)-1], nil
+		return &r.Deaths[0], nil // the newest
 	}
 	expect := func(pod, want string) {
 		t.Helper()
@@ -86,7 +87,10 @@ func TestKills(t *testing.T) {
 
 	// A process that grows in the container, and that the kernel kills first.
 	dir := w.cgroups(t, pods["child"], pods["child"].Status.ContainerStatuses[0].ContainerID)[0]
-	w.inGuest(t, fmt.Sprintf("echo 0 >%[1]s/memory.oom.group; sh -c 'echo $$ >%[1]s/cgroup.procs && echo 1000 >/proc/self/oom_score_adj && exec tail /dev/zero' >/dev/null 2>&1 || true", dir))
+	grow := func() {
+		w.inGuest(t, fmt.Sprintf("echo 0 >%[1]s/memory.oom.group; sh -c 'echo $$ >%[1]s/cgroup.procs && echo 1000 >/proc/self/oom_score_adj && exec tail /dev/zero' >/dev/null 2>&1 || true", dir))
+	}
+	grow()
 	expect("child", "ChildKilled, certain: goes on, but the kernel killed 1 process in it: it reached its own memory limit of 96Mi")
 
 	if d, err := named("calm"); err == nil {
@@ -102,4 +106,19 @@ func TestKills(t *testing.T) {
 		}
 	}
 	t.Log(w.kubectlWeir(t, "top", "pods", "-n", namespace, "--sort-by=oom"))
+
+	// The counters have no names: with the kernel's log, the process is named, too.
+	if d, err := named("child"); err != nil || strings.Contains(fmt.Sprint(d.Evidence), "the kernel killed process") {
+		t.Errorf("the agent does not read the kernel's log, and weir has %+v (%v)", d, err)
+	}
+	w.agent(t, "kernel-log")
+	grow()
+	eventually(t, "the process in child has its name", 20*time.Second, func() error {
+		d, err := named("child")
+		if err == nil && !regexp.MustCompile(`the kernel killed process tail \(pid [1-9]\d*\) with [4-9]\d(\.\d+)?Mi resident`).MatchString(fmt.Sprint(d.Evidence)) {
+			err = fmt.Errorf("got %s: %v", d.Message, d.Evidence)
+		}
+		return err
+	})
+	t.Log(w.kubectlWeir(t, "explain", "death", namespace+"/child"))
 }

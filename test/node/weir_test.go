@@ -67,7 +67,7 @@ func (w *testCluster) agent(t *testing.T, dir string, placeholders ...string) {
 		t.Fatalf("install the agent of testdata/%s: %v", dir, err)
 	}
 	mode := dir
-	if dir == "least" {
+	if dir == "least" || dir == "kernel-log" {
 		mode = "observe"
 	}
 	eventually(t, "the agent's first round in mode "+mode, time.Minute, func() error {
