@@ -1,13 +1,13 @@
 package manager
 
 import (
-	"context"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 // If a provider returns the same slice again, nothing has changed. A source that must end
@@ -32,9 +32,7 @@ func TestSameAnswerIsNoNews(t *testing.T) {
 			Sinks:     []NamedSink{log.named()},
 			Refresh:   time.Second,
 		})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- m.Run(ctx) }()
+		stop := background.Run(t, m.Run)
 		time.Sleep(1500 * time.Millisecond) // a read hangs
 		changed.Store(true)
 		time.Sleep(time.Second)
@@ -46,10 +44,7 @@ func TestSameAnswerIsNoNews(t *testing.T) {
 		time.Sleep(7 * time.Second)
 		synctest.Wait()
 		wantLines(t, "sink", log.read(), "2.5s forget test n1", "2.5s n1 1")
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		stop()
 		if got := asked.Load(); got < 10 || !m.settled {
 			t.Errorf("asked %d times, settled %v; want at least once a second, and true", got, m.settled)
 		}
@@ -71,9 +66,7 @@ func TestWantedAgainBeforeItsEnd(t *testing.T) {
 			Sinks:     []NamedSink{log.named()},
 			Refresh:   300 * time.Millisecond,
 		})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- m.Run(ctx) }()
+		background.Run(t, m.Run)
 		time.Sleep(time.Second) // a read hangs
 		says.Store(&nowhere)
 		time.Sleep(400 * time.Millisecond)
@@ -84,10 +77,6 @@ func TestWantedAgainBeforeItsEnd(t *testing.T) {
 		synctest.Wait()
 		if n := hangs.rounds.Load(); n < 3 {
 			t.Errorf("read %d times in a minute, want every ten seconds", n)
-		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package custommetrics_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +24,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/test/apitest"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 // growing returns the options of a server that read one pod, shop/web-0, every 15 s for six minutes. Its
@@ -90,15 +90,7 @@ func TestOverTimeReloads(t *testing.T) {
 	changed := make(chan struct{}, 1)
 	rules.OnListChange(func() { changed <- struct{}{} })
 	<-changed // the call at registration
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- rules.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run ended with %v", err)
-		}
-	}()
+	background.Run(t, rules.Run)
 	check := func(step, listed string, answers map[string]string) {
 		t.Helper()
 		if got := discovered(t, client); got != listed {

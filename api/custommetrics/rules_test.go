@@ -1,7 +1,6 @@
 package custommetrics
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/test/apitest"
+	"github.com/weir-metrics/weir/test/background"
 	"github.com/weir-metrics/weir/test/promtest"
 )
 
@@ -191,10 +191,7 @@ func TestRulesAreDiscovered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- rules.Run(ctx) }()
-	defer func() { cancel(); <-ended }()
+	background.Run(t, rules.Run)
 	d, err := discovery.NewDiscoveryClientForConfig(serveRules(t, village(t), rules))
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 // ask lists a metric as an autoscaler does. It returns one line for each value, in order, with its
@@ -305,15 +306,7 @@ func TestAConfigMapIsSwapped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- p.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run ended with %v", err)
-		}
-	}()
+	background.Run(t, p.Run)
 	names := func() any {
 		var all []string
 		for _, info := range p.ListAllExternalMetrics() {

@@ -31,6 +31,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 // hpa returns an autoscaler for CPU of the Deployment with the same name.
@@ -98,19 +99,9 @@ func running(t *testing.T, do func(t *testing.T, s *stage), objects ...runtime.O
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		watched := make(chan error)
-		go func() { watched <- w.Run(ctx) }()
-		go func() { ended <- s.Run(ctx) }()
+		background.Run(t, w.Run)
+		background.Run(t, s.Run)
 		do(t, s)
-		cancel()
-		if err := <-watched; err != nil {
-			t.Errorf("the watcher returned %v, want nil", err)
-		}
-		if err := <-ended; err != nil {
-			t.Errorf("Run returned %v, want nil", err)
-		}
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/cluster/gates"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 // gatesServer answers for an API server, by path. A path without an answer is forbidden.
@@ -71,20 +72,18 @@ func TestSettingsFollowTheCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &gatesServer{silent: true, answers: map[string]string{}}
 		c := settingsOf(t, server, &Plan{})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- c.run(ctx) }()
+		background.Run(t, c.run)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		c.expectGates(t, "silent", true, "version is not known")
-		waiting, stop := context.WithTimeout(ctx, time.Second)
+		waiting, stop := context.WithTimeout(t.Context(), time.Second)
 		if c.awaitAnswer(waiting) {
 			t.Error("silent: there is an answer")
 		}
 		stop()
 
 		server.silent, server.answers["/version"] = false, version136
-		if !c.awaitAnswer(ctx) {
+		if !c.awaitAnswer(t.Context()) {
 			t.Error("version 1.36: there is no answer")
 		}
 		c.expectGates(t, "version 1.36 alone", false, "HPAScaleToZero is off, the default of Kubernetes 1.36")
@@ -100,10 +99,6 @@ func TestSettingsFollowTheCluster(t *testing.T) {
 		if n := server.asked.Load(); n != 0 {
 			t.Errorf("%d requests after all was known", n)
 		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -112,15 +107,11 @@ func TestSettingsFollowTheCluster(t *testing.T) {
 func TestARefusalIsAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := settingsOf(t, &gatesServer{}, &Plan{})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- c.run(ctx) }()
-		if !c.awaitAnswer(ctx) {
+		background.Run(t, c.run)
+		if !c.awaitAnswer(t.Context()) {
 			t.Error("there is no answer")
 		}
 		c.expectGates(t, "forbidden", true, "version is not known")
-		cancel()
-		<-ended
 	})
 }
 

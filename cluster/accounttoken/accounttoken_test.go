@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/weir-metrics/weir/cluster/accounttoken"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -76,14 +77,8 @@ func run(t *testing.T, a *accounts, log *zap.Logger, f func(t *testing.T, s *acc
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- s.Run(ctx) }()
+		background.Run(t, s.Run)
 		f(t, s)
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run: %v", err)
-		}
 	})
 }
 

@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"context"
 	"errors"
 	"net"
 	"os"
@@ -12,20 +11,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
-
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 func node(name string) *v1.Node {
@@ -47,15 +46,9 @@ func running(t *testing.T, o Options, do func(t *testing.T, c *Cluster, client *
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(objects...)
 		c := NewForClient(client, o)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- c.Run(ctx) }()
+		background.Run(t, c.Run)
 		settle()
 		do(t, c, client)
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run returned %v, want nil", err)
-		}
 	})
 }
 
@@ -160,10 +153,7 @@ func TestSyncedOnlyAfterBothLists(t *testing.T) {
 		})
 		logs, seen := observer.New(zap.InfoLevel)
 		c := NewForClient(client, Options{Logger: zap.New(logs)})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- c.Run(ctx) }()
-
+		background.Run(t, c.Run)
 		settle()
 		if f := c.Facts(); f.Synced || f.Nodes() != 1 {
 			t.Errorf("pods cannot be listed: synced %v with %d nodes, want false, 1", f.Synced, f.Nodes())
@@ -182,8 +172,6 @@ func TestSyncedOnlyAfterBothLists(t *testing.T) {
 		if got := seen.FilterMessageSnippet("answers again").Len(); got != 1 {
 			t.Errorf("%d lines about the recovery, want 1:\n%v", got, seen.All())
 		}
-		cancel()
-		<-ended
 	})
 }
 

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 	podsv1alpha1 "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
+
+	"github.com/weir-metrics/weir/test/background"
 )
 
 // kubeletPods is a kubelet's Pods API.
@@ -67,15 +69,7 @@ func TestPodsOfTheKubelet(t *testing.T) {
 		return !back.Load(), nil, errors.New("the API server is away")
 	})
 	c := NewForClient(client, Options{Node: "n1", KubeletPods: socket, Debounce: time.Millisecond})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- c.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	background.Run(t, c.Run)
 	until := func(want string) {
 		t.Helper()
 		for strings.Join(active(c), ", ") != want || c.Facts() == nil {

@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -14,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
+
+	"github.com/weir-metrics/weir/test/background"
 )
 
 // active returns the pods of c, each with its UID and phase.
@@ -124,12 +125,9 @@ func TestOnlyOneNodeIsAskedFor(t *testing.T) {
 				o.Node = "n1"
 			}
 			c := NewForClient(client, o)
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error)
-			go func() { ended <- c.Run(ctx) }()
+			stop := background.Run(t, c.Run)
 			settle()
-			cancel()
-			<-ended
+			stop()
 			var got []string
 			for _, a := range client.Actions() {
 				got = append(got, a.GetVerb()+" "+a.GetResource().Resource+" "+selected(a).String())

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net"
@@ -24,6 +23,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/sources/host"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 func compileAgent(t *testing.T, env map[string]string, args ...string) (*plan, error) {
@@ -121,15 +121,7 @@ func TestRunObserves(t *testing.T) {
 	if err != nil {
 		t.Skipf("this machine cannot be read: %v", err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- d.run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("ended with %v", err)
-		}
-	}()
+	background.Run(t, d.run)
 	var answer evictionreport.EvictionReport
 	for deadline := time.Now().Add(10 * time.Second); answer.At.IsZero() || len(answer.Signals) == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -30,6 +30,7 @@ import (
 	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/internal/usererror"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 // openGuard opens the guard of node n1 in the cluster of a kubeconfig, with the given flags.
@@ -189,9 +190,7 @@ func TestEndedPods(t *testing.T) {
 	for silence, want := range map[time.Duration]bool{0: true, maxFactsAge + time.Second: false} {
 		client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
 		watch := informer.NewForClient(client, informer.Options{Node: "n1", Now: func() time.Time { return time.Now().Add(-silence) }})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- watch.Run(ctx) }()
+		stop := background.Run(t, watch.Run)
 		e := &evictor{cluster: &feature.Cluster{Cluster: watch}, node: "n1", machine: machineOf(0, 0)}
 		for deadline := time.Now().Add(10 * time.Second); ; <-watch.Changed() {
 			if _, err := e.pods(); err == nil {
@@ -200,10 +199,7 @@ func TestEndedPods(t *testing.T) {
 				t.Fatalf("the pods are not known after 10s: %v", err)
 			}
 		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		stop()
 		if got := e.ended(gone); got != want {
 			t.Errorf("a pod that the API server did not name %v ago: ended %v, want %v", silence, got, want)
 		}

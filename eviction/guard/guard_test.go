@@ -18,6 +18,7 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/notify"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 func diff(t *testing.T, what string, want, got any) {
@@ -399,20 +400,14 @@ func TestRun(t *testing.T) {
 			}
 		}
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- g.Run(ctx) }()
+	background.Run(t, g.Run)
 	for range 3 {
 		if d := <-published; d.Outcome != eviction.OutcomeNoneInForce {
 			t.Errorf("published %v", d.Outcome)
 		}
 	}
-	if err := g.Run(ctx); err == nil || err.Error() != "guard the node: it is guarded already" {
+	if err := g.Run(t.Context()); err == nil || err.Error() != "guard the node: it is guarded already" {
 		t.Errorf("a second Run: %v", err)
-	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("at the end: %v", err)
 	}
 }
 
@@ -434,16 +429,11 @@ func TestADiskIsPeekedAt(t *testing.T) {
 		}
 		o.Read, o.Poll = read, read
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- g.Run(ctx) }()
+	stop := background.Run(t, g.Run)
 	diff(t, "met before", false, (<-published).Thresholds[0].Met)
 	full.Store(true)
 	diff(t, "met after", true, (<-published).Thresholds[0].Met)
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	stop()
 	if last := g.Last(); g.thresholdsChanged(t.Context(), last) {
 		t.Error("a threshold that stays met brings another round")
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/notify"
 	"github.com/weir-metrics/weir/sources/host/vitals"
+	"github.com/weir-metrics/weir/test/background"
 	"github.com/weir-metrics/weir/test/memoryload"
 )
 
@@ -88,15 +89,7 @@ func TestFromCrossingToDecision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- g.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}()
+	background.Run(t, g.Run)
 
 	noneInForce := func(r *Round) bool { return r.Decision.Outcome == eviction.OutcomeNoneInForce }
 	evicts := func(r *Round) bool { return r.Decision.Outcome == eviction.OutcomeEvict }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/eviction/notify"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 // recordedNotices is a notice with the time at which it was passed on.
@@ -23,21 +24,15 @@ func listen(t testing.TB, o notify.Options) (*notify.Notifier, <-chan recordedNo
 		t.Fatal(err)
 	}
 	notices := make(chan recordedNotices, 1000)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- n.Run(ctx, func(_ context.Context, notice notify.Notice) {
-			notices <- recordedNotices{notice, time.Now()}
-		})
-	}()
 	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run returned %v at the end of its context", err)
-		}
 		if err := n.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
+	})
+	background.Run(t, func(ctx context.Context) error {
+		return n.Run(ctx, func(_ context.Context, notice notify.Notice) {
+			notices <- recordedNotices{notice, time.Now()}
+		})
 	})
 	return n, notices
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/eviction/notify"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 func descriptors(t *testing.T) int {
@@ -30,9 +31,7 @@ func TestStopIsClean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- n.Run(ctx, func(context.Context, notify.Notice) {}) }()
+	stop := background.Run(t, func(ctx context.Context) error { return n.Run(ctx, func(context.Context, notify.Notice) {}) })
 
 	trigger := notify.StallTrigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: time.Second, Window: 2 * time.Second}
 	other := notify.StallTrigger{Path: filepath.Join(dir, "memory.pressure"), Stall: time.Second, Window: 2 * time.Second}
@@ -54,10 +53,7 @@ func TestStopIsClean(t *testing.T) {
 	if got := descriptors(t) - before; got != 2 {
 		t.Errorf("with one watch left: %d descriptors, want 2", got)
 	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("Run returned %v at the end of its context", err)
-	}
+	stop()
 	for range 2 {
 		if err := n.Close(); err != nil {
 			t.Error(err)

@@ -1,7 +1,6 @@
 package remotewrite
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"net/http"
@@ -27,6 +26,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
 	"github.com/weir-metrics/weir/sinks/push"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -133,20 +133,7 @@ func open(t *testing.T, o Options) (s *Sink, finish func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	var once sync.Once
-	finish = func() {
-		once.Do(func() {
-			cancel()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	t.Cleanup(finish)
-	return s, finish
+	return s, background.Run(t, s.Run)
 }
 
 func write(t *testing.T, s *Sink, b *metric.Batch) {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/test/background"
 	"github.com/weir-metrics/weir/test/commands"
 	"github.com/weir-metrics/weir/test/simulator"
 	"github.com/weir-metrics/weir/test/simulator/apiserver"
@@ -113,7 +114,7 @@ func raise(t *testing.T, o options) *stage {
 	s.trust(s.authority)
 	s.kubelets = s.serveKubelets("0.0.0.0:0")
 	s.api = apiserver.New(apiserver.Options{Fleet: s.fleet, Port: s.kubelets.port()})
-	s.run(s.api.Run)
+	background.Run(s.t, s.api.Run)
 	return s
 }
 
@@ -132,21 +133,6 @@ func (s *stage) trust(a *simulator.Authority) {
 	if err := os.WriteFile(s.ca, a.PEM(), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-}
-
-// run calls f in a goroutine until the end of the test, or until stop is called.
-func (s *stage) run(f func(context.Context) error) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- f(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			s.t.Error(err)
-		}
-	})
-	s.t.Cleanup(stop)
-	return stop
 }
 
 // endpoint is something that listens.
@@ -173,7 +159,7 @@ func (s *stage) serveKubelets(address string) *endpoint {
 	s.t.Helper()
 	l := s.listen(address)
 	server := simulator.NewServer(simulator.ServerOptions{Fleet: s.fleet, Authority: s.authority, Grace: time.Millisecond})
-	return &endpoint{l.Addr().String(), s.run(func(ctx context.Context) error { return server.Serve(ctx, l) })}
+	return &endpoint{l.Addr().String(), background.Run(s.t, func(ctx context.Context) error { return server.Serve(ctx, l) })}
 }
 
 // serveAPI answers as the API server, each request after the latency of the stage. Its stop closes all
@@ -195,7 +181,7 @@ func (s *stage) serveAPI(address string) *endpoint {
 		s.api.ServeHTTP(w, r)
 	}
 	server := &http.Server{Handler: http.HandlerFunc(answer), ReadHeaderTimeout: 10 * time.Second, TLSConfig: &tls.Config{Certificates: []tls.Certificate{*certificate}}}
-	return &endpoint{l.Addr().String(), s.run(func(ctx context.Context) error {
+	return &endpoint{l.Addr().String(), background.Run(s.t, func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 		if err := server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {
 			return err

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/weir-metrics/weir/test/background"
 )
 
 // serveFleet serves f until the test ends, with a clock that always shows now.
@@ -32,15 +34,7 @@ func serveFleetAt(t *testing.T, f *Fleet, a *Authority, now func() time.Time) in
 		t.Fatal(err)
 	}
 	s := NewServer(ServerOptions{Fleet: f, Authority: a, Now: now, Grace: 5 * time.Second})
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-	})
+	background.Run(t, func(ctx context.Context) error { return s.Serve(ctx, l) })
 	return l.Addr().(*net.TCPAddr).Port
 }
 
@@ -270,11 +264,9 @@ func TestServeEndsWhileANodeHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	arrived := make(chan struct{})
 	s := NewServer(ServerOptions{Fleet: f, Now: announcing(arrived), Grace: time.Minute})
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
+	stop := background.Run(t, func(ctx context.Context) error { return s.Serve(ctx, l) })
 	hung := make(chan error, 1)
 	c := client(t, nil)
 	go func() {
@@ -284,10 +276,7 @@ func TestServeEndsWhileANodeHangs(t *testing.T) {
 	<-arrived // the connection is accepted
 	<-arrived // the connection's time is read
 	<-arrived // the request is being handled
-	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("Serve: %v", err)
-	}
+	stop()
 	if err := <-hung; err == nil {
 		t.Error("the request got an answer")
 	}
@@ -309,15 +298,7 @@ func TestTruthHandler(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := NewServer(ServerOptions{Fleet: f, Now: func() time.Time { return now }})
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.ServeTruth(ctx, l) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("ServeTruth: %v", err)
-		}
-	}()
+	background.Run(t, func(ctx context.Context) error { return s.ServeTruth(ctx, l) })
 	c := client(t, nil)
 	ask := func(query string) (list []Usage) {
 		t.Helper()

@@ -21,6 +21,7 @@ import (
 	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sources/kubelet"
+	"github.com/weir-metrics/weir/test/background"
 	"github.com/weir-metrics/weir/test/simulator"
 	"github.com/weir-metrics/weir/test/simulator/seed"
 )
@@ -96,15 +97,7 @@ func (g *stage) serve(authority *simulator.Authority) {
 	server := simulator.NewServer(simulator.ServerOptions{
 		Fleet: g.fleet, Authority: authority, Grace: time.Millisecond, Now: func() time.Time { return time.Unix(0, g.clock.Load()) },
 	})
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ctx, l) }()
-	g.t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			g.t.Errorf("serve: %v", err)
-		}
-	})
+	background.Run(g.t, func(ctx context.Context) error { return server.Serve(ctx, l) })
 }
 
 // play plays the situation, with a round every fifteen seconds, and returns

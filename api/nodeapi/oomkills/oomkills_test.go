@@ -21,6 +21,7 @@ import (
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 // factsOf returns the facts of nodes n1, n2, … and of the pods.
@@ -141,9 +142,7 @@ func TestAgentsAreAsked(t *testing.T) {
 					return nil, errors.New("no agent")
 				},
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan error)
-			go func() { done <- g.Run(ctx) }()
+			background.Run(t, g.Run)
 			counts := func() (least, most, all int) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -186,10 +185,6 @@ func TestAgentsAreAsked(t *testing.T) {
 				t.Errorf("%d nodes: a replica that does not lead asked, or one asked too often: %d times, then %d", nodes, before, asked["n2"])
 			}
 			mu.Unlock()
-			cancel()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
 		})
 	}
 }

@@ -18,6 +18,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+
+	"github.com/weir-metrics/weir/test/background"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -93,15 +95,7 @@ func readingReplica(t *testing.T, l *leases, name string, ready func() bool, rea
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- e.Run(ctx) }()
-	return e, func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Run of %s: %v", name, err)
-		}
-	}
+	return e, background.Run(t, e.Run)
 }
 
 // says formats the result of Leader.
@@ -226,9 +220,7 @@ func TestUnreadLeaseIsLogged(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.away.Store(begin == 0)
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan error)
-			go func() { done <- e.Run(ctx) }()
+			stop := background.Run(t, e.Run)
 			time.Sleep(begin)
 			l.away.Store(true)
 			time.Sleep(9 * time.Second) // too short to be logged
@@ -238,10 +230,7 @@ func TestUnreadLeaseIsLogged(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 			l.away.Store(false)
 			time.Sleep(10 * time.Second)
-			cancel()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+			stop()
 			all := strings.Join(lines, "\n")
 			for _, line := range []string{want, `"msg"="the Lease can be read again"`} {
 				if strings.Count(all, line) != 1 {
@@ -440,9 +429,7 @@ func TestHolderIsVerified(t *testing.T) {
 			}
 			time.Sleep(10 * time.Second) // b looks
 		}
-		ctx, end := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- e.Run(ctx) }()
+		background.Run(t, e.Run)
 		write("a", "evil:443")
 		expect(t, "forged", e, "nobody")
 		believes = "a at a:443"
@@ -458,9 +445,5 @@ func TestHolderIsVerified(t *testing.T) {
 		believes = "a at evil:443" // what could not be read before
 		time.Sleep(10 * time.Second)
 		expect(t, "tried again", e, "evil:443, certificate of a, self false")
-		end()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
 	})
 }

@@ -16,6 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/weir-metrics/weir/api/replicas/leader"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -23,13 +24,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // replica is a running Membership with the last list that it reported.
 type replica struct {
 	now   atomic.Pointer[[]string]
-	leave context.CancelFunc
-	ended chan error
+	leave func()
 }
 
 func join(t *testing.T, client *fake.Clientset, name string) *replica {
 	t.Helper()
-	r := &replica{ended: make(chan error, 1)}
+	r := &replica{}
 	registry, err := New(Options{
 		Client: client.CoordinationV1(), Namespace: "weir-system", Name: "weir", Replica: "pod-" + name,
 		Self: Member{Identity: name, Address: "10.0.0.1:443", Certificate: "PEM of " + name},
@@ -53,9 +53,7 @@ func join(t *testing.T, client *fake.Clientset, name string) *replica {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	r.leave = cancel
-	go func() { r.ended <- registry.Run(ctx) }()
+	r.leave = background.Run(t, registry.Run)
 	return r
 }
 
@@ -133,11 +131,8 @@ func TestMembers(t *testing.T) {
 		knows(t, a, "it names another address", "a", "b")
 
 		b.leave()
-		<-b.ended
 		time.Sleep(3 * time.Second)
 		knows(t, a, "b has left", "a")
-		a.leave()
-		<-a.ended
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 func connect(t testing.TB, o Options) *Reclaimer {
@@ -254,9 +255,7 @@ func TestNoRuntime(t *testing.T) {
 func TestRun(t *testing.T) {
 	f := &fake{images: []*runtime.Image{{Id: "i", Size: 7}}, fail: map[string]error{"images": errBusy}}
 	r := connect(t, Options{Socket: f.serve(t), WatchPeriod: time.Millisecond, MinImageAge: time.Nanosecond})
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() { ended <- r.Run(ctx) }()
+	stop := background.Run(t, r.Run)
 	await := func(what string, ok func() bool) {
 		t.Helper()
 		for deadline := time.Now().Add(10 * time.Second); !ok(); {
@@ -271,10 +270,7 @@ func TestRun(t *testing.T) {
 	f.fail = nil
 	f.mu.Unlock()
 	await("sees the image", func() bool { r.mu.Lock(); defer r.mu.Unlock(); return !r.mu.seen["i"].IsZero() })
-	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("Run = %v", err)
-	}
+	stop()
 	reclaim(t, r, eviction.UnusedImages, execute.Freed{Items: 1, Bytes: 7})
 }
 

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 func TestPodIsSummedUpAsTheKubeletDoes(t *testing.T) {
@@ -413,9 +414,7 @@ func TestRun(t *testing.T) {
 			rounds = append(rounds, r)
 		}
 		s := newScanner(t, o)
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan error)
-		go func() { ended <- s.Run(ctx) }()
+		stop := background.Run(t, s.Run)
 		time.Sleep(90 * time.Second)
 		synctest.Wait()
 		if len(slow) > 0 {
@@ -424,10 +423,7 @@ func TestRun(t *testing.T) {
 		s.storeResult(uid, podResult{pod: &PodUsage{}, began: time.Now(), duration: time.Minute})
 		time.Sleep(31 * time.Second)
 		synctest.Wait()
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run = %v", err)
-		}
+		stop()
 		var at []time.Duration
 		for _, r := range rounds {
 			at = append(at, r.At.Sub(began))

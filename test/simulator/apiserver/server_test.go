@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"context"
 	"net/http/httptest"
 	"sync"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/weir-metrics/weir/test/background"
 	"github.com/weir-metrics/weir/test/simulator"
 	"github.com/weir-metrics/weir/test/simulator/seed"
 )
@@ -59,16 +59,10 @@ func newTestServer(t *testing.T, o simulator.Options, server Options, faults ...
 	check(t, err)
 	server.Fleet, server.Port, server.Now, server.Tick = fleet, 10250, w.clock, 5*time.Millisecond
 	w.fleet, w.server = fleet, New(server)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = w.server.Run(ctx) }()
 	web := httptest.NewServer(w.server)
+	t.Cleanup(web.Close)
 	w.url = web.URL
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-		web.Close()
-	})
+	background.Run(t, w.server.Run)
 	return w
 }
 
