@@ -26,16 +26,12 @@ func TestActiveScales(t *testing.T) {
 		s.scaler("web", nil)
 		r := s.lead()
 		s.pass(time.Minute)
-		if diff := cmp.Diff([]string{"web 2 to 4"}, s.fixture.written()); diff != "" {
-			t.Errorf("written (-want +got):\n%s", diff)
-		}
+		s.written("written", "web 2 to 4")
 		status := s.status("web")
 		if status.CurrentReplicas != 4 || status.DesiredReplicas != 4 || status.LastScaleTime == nil || *status.ObservedGeneration != 1 {
 			t.Errorf("got %d and %d replicas, last scaled at %v, generation %d; want 4 and 4, a time, 1", status.CurrentReplicas, status.DesiredReplicas, status.LastScaleTime, *status.ObservedGeneration)
 		}
-		if got, want := condition(&status, v1alpha1.ConditionConflict), "False: TargetIsOwn"; got != want {
-			t.Errorf("Conflict: got %q, want %q", got, want)
-		}
+		s.hasCondition("web", v1alpha1.ConditionConflict, "False: TargetIsOwn")
 		if got, want := status.Targets, "cpu: 50%/50%"; got != want {
 			t.Errorf("targets: got %q, want %q", got, want)
 		}
@@ -63,7 +59,6 @@ func TestActiveScales(t *testing.T) {
 		if _, ok := r.Memory(v1alpha1.Kind, "shop", "other"); ok {
 			t.Error("Memory of shop/other: got one, want none")
 		}
-		r.stop()
 	})
 }
 
@@ -73,7 +68,7 @@ func TestStatusIsWrittenRarely(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 4, 2000)
 		s.scaler("web", nil)
-		r := s.lead()
+		s.lead()
 		s.pass(time.Minute)
 		if got := s.statusWrites(); got != 1 {
 			t.Errorf("at first: got %d writes, want 1", got)
@@ -89,7 +84,6 @@ func TestStatusIsWrittenRarely(t *testing.T) {
 		if got := s.statusWrites(); got < 9 || got > 11 {
 			t.Errorf("while a value changed for ten minutes: got %d writes, want one a minute", got)
 		}
-		r.stop()
 	})
 }
 
@@ -101,7 +95,7 @@ func TestDryRunWritesNoScale(t *testing.T) {
 		if err := s.client.Tracker().Add(&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: halfACore("web")}); err != nil {
 			t.Fatal(err)
 		}
-		r := s.lead()
+		s.lead()
 		s.pass(10 * time.Minute)
 		if got := s.fixture.written(); got != nil {
 			t.Errorf("a dry run wrote %v", got)
@@ -110,16 +104,11 @@ func TestDryRunWritesNoScale(t *testing.T) {
 		if status.CurrentReplicas != 2 || status.DesiredReplicas != 4 || status.LastScaleTime != nil || status.Decisions[0].Written {
 			t.Errorf("got the status %+v, want that it would ask for 4", status)
 		}
-		if got, want := condition(&status, v1alpha1.ConditionDryRun), "True: ModeIsDryRun"; got != want {
-			t.Errorf("DryRun: got %q, want %q", got, want)
-		}
-		if got := condition(&status, v1alpha1.ConditionConflict); got != "" {
-			t.Errorf("Conflict: got %q, want none", got)
-		}
+		s.hasCondition("web", v1alpha1.ConditionDryRun, "True: ModeIsDryRun")
+		s.hasCondition("web", v1alpha1.ConditionConflict, "")
 		if got := s.events(); got != nil {
 			t.Errorf("got Events %v", got)
 		}
-		r.stop()
 	})
 }
 
@@ -138,16 +127,11 @@ func TestConflict(t *testing.T) {
 		if _, err := hpas.Create(t.Context(), hpa, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		r := s.lead()
+		s.lead()
 		s.pass(time.Minute)
-		if diff := cmp.Diff([]string{"api 2 to 4"}, s.fixture.written()); diff != "" {
-			t.Errorf("written (-want +got):\n%s", diff)
-		}
+		s.written("written", "api 2 to 4")
 		for name, want := range map[string]string{"web": "True: TargetIsTaken", "api": "False: TargetIsOwn", "younger": "True: TargetIsTaken"} {
-			status := s.status(name)
-			if got := condition(&status, v1alpha1.ConditionConflict); got != want {
-				t.Errorf("%s: got Conflict %q, want %q", name, got, want)
-			}
+			s.hasCondition(name, v1alpha1.ConditionConflict, want)
 		}
 		want := []string{
 			"api SuccessfulRescale: New size: 4; reason: cpu resource utilization (percentage of request) above target",
@@ -161,10 +145,7 @@ func TestConflict(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.pass(time.Minute)
-		if diff := cmp.Diff([]string{"api 2 to 4", "web 2 to 4"}, s.fixture.written()); diff != "" {
-			t.Errorf("written after the HorizontalPodAutoscaler was deleted (-want +got):\n%s", diff)
-		}
-		r.stop()
+		s.written("written after the HorizontalPodAutoscaler was deleted", "api 2 to 4", "web 2 to 4")
 	})
 }
 
@@ -212,7 +193,6 @@ func TestStandbyTakesOver(t *testing.T) {
 		if got, want := s.fixture.written()[0], "web 8 to 7"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		b.stop()
 	})
 }
 
@@ -227,11 +207,10 @@ func TestColdStartHoldsForAWindow(t *testing.T) {
 		s.fixture.use("web", 500)
 		s.pass(4 * time.Minute)
 		a.stop()
-		c := s.lead()
+		s.lead()
 		if got := s.shrunk(10 * time.Minute); got < 5*time.Minute || got > 5*time.Minute+30*time.Second {
 			t.Errorf("the new replica scaled down after %v, want five minutes", got)
 		}
-		c.stop()
 	})
 }
 
@@ -263,22 +242,15 @@ func TestPoliciesOutliveTheLeader(t *testing.T) {
 						s.leader.Store(nil)
 						a.stop()
 					}
-					if diff := cmp.Diff([]string{"web 8 to 7"}, s.fixture.written()); diff != "" {
-						t.Fatalf("before the end (-want +got):\n%s", diff)
-					}
+					s.written("before the end", "web 8 to 7")
 					if !warm {
 						b = s.start()
 					}
 					s.leader.Store(b)
 					s.pass(9 * time.Minute)
-					if diff := cmp.Diff([]string{"web 8 to 7"}, s.fixture.written()); diff != "" {
-						t.Errorf("within the period (-want +got):\n%s", diff)
-					}
+					s.written("within the period", "web 8 to 7")
 					s.pass(2 * time.Minute)
-					if diff := cmp.Diff([]string{"web 8 to 7", "web 7 to 6"}, s.fixture.written()); diff != "" {
-						t.Errorf("after it (-want +got):\n%s", diff)
-					}
-					b.stop()
+					s.written("after it", "web 8 to 7", "web 7 to 6")
 				})
 			})
 		}
@@ -301,14 +273,9 @@ func TestPoliciesOutliveALeaderWithoutStatus(t *testing.T) {
 		s.leader.Store(b)
 		a.stop()
 		s.pass(8 * time.Minute)
-		if diff := cmp.Diff([]string{"web 8 to 7"}, s.fixture.written()); diff != "" {
-			t.Errorf("within the period (-want +got):\n%s", diff)
-		}
+		s.written("within the period", "web 8 to 7")
 		s.pass(2 * time.Minute)
-		if diff := cmp.Diff([]string{"web 8 to 7", "web 7 to 6"}, s.fixture.written()); diff != "" {
-			t.Errorf("after it (-want +got):\n%s", diff)
-		}
-		b.stop()
+		s.written("after it", "web 8 to 7", "web 7 to 6")
 	})
 }
 
@@ -325,7 +292,6 @@ func TestFollowersWriteNothing(t *testing.T) {
 		if report, ok := r.Explain(v1alpha1.Kind, "shop", "web"); !ok || report.Desired != 4 {
 			t.Errorf("it explains %v, want that 4 are needed", report)
 		}
-		r.stop()
 	})
 }
 
@@ -335,39 +301,21 @@ func TestFailures(t *testing.T) {
 		s.fixture.set("web", 2, 2000)
 		s.fixture.refuse = errors.New("the API server is full")
 		s.scaler("web", nil)
-		r := s.lead()
+		s.lead()
 		s.pass(20 * time.Second)
-		status := s.status("web")
-		if got, want := condition(&status, autoscalingv2.AbleToScale), "False: FailedUpdateScale"; got != want {
-			t.Errorf("AbleToScale: got %q, want %q", got, want)
-		}
+		s.hasCondition("web", autoscalingv2.AbleToScale, "False: FailedUpdateScale")
 		if got := s.events(); !slices.ContainsFunc(got, func(e string) bool { return strings.HasPrefix(e, "web FailedRescale: New size: 4; ") }) {
 			t.Errorf("got the Events %v", got)
 		}
-		s.fixture.mu.Lock()
-		s.fixture.refuse, s.fixture.blind = nil, true
-		s.fixture.mu.Unlock()
+		s.fixture.now(func() { s.fixture.refuse, s.fixture.blind = nil, true })
 		s.pass(20 * time.Second)
-		status = s.status("web")
-		if got, want := condition(&status, autoscalingv2.ScalingActive), "False: FailedGetResourceMetric"; got != want {
-			t.Errorf("ScalingActive: got %q, want %q", got, want)
-		}
-		s.fixture.mu.Lock()
-		s.fixture.blind, s.fixture.silent = false, errors.New("the API server is away")
-		s.fixture.mu.Unlock()
+		s.hasCondition("web", autoscalingv2.ScalingActive, "False: FailedGetResourceMetric")
+		s.fixture.now(func() { s.fixture.blind, s.fixture.silent = false, errors.New("the API server is away") })
 		s.pass(20 * time.Second)
-		status = s.status("web")
-		if got, want := condition(&status, autoscalingv2.AbleToScale), "False: FailedGetScale"; got != want {
-			t.Errorf("AbleToScale: got %q, want %q", got, want)
-		}
-		s.fixture.mu.Lock()
-		s.fixture.silent = nil
-		s.fixture.mu.Unlock()
+		s.hasCondition("web", autoscalingv2.AbleToScale, "False: FailedGetScale")
+		s.fixture.now(func() { s.fixture.silent = nil })
 		s.pass(20 * time.Second)
-		if diff := cmp.Diff([]string{"web 2 to 4"}, s.fixture.written()); diff != "" {
-			t.Errorf("in the end (-want +got):\n%s", diff)
-		}
-		r.stop()
+		s.written("in the end", "web 2 to 4")
 	})
 }
 

@@ -35,6 +35,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 var _ PodMetrics = (*podmetrics.Reader)(nil)
@@ -280,20 +281,8 @@ func (s *stage) startReplica(leads bool) *replica {
 	if leads {
 		s.leader.Store(r)
 	}
-	ctx, cancel := context.WithCancel(s.t.Context())
-	ended := make(chan error)
-	watched := make(chan error)
-	go func() { watched <- w.Run(ctx) }()
-	go func() { ended <- c.Run(ctx) }()
-	r.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-watched; err != nil {
-			s.t.Errorf("the watcher returned %v, want nil", err)
-		}
-		if err := <-ended; err != nil {
-			s.t.Errorf("Run returned %v, want nil", err)
-		}
-	})
+	endWatch, endRounds := background.Run(s.t, w.Run), background.Run(s.t, c.Run)
+	r.stop = func() { endRounds(); endWatch() }
 	synctest.Wait()
 	return r
 }
@@ -372,6 +361,15 @@ func condition(s *v1alpha1.AutoscalerStatus, kind autoscalingv2.HorizontalPodAut
 		}
 	}
 	return ""
+}
+
+// hasCondition fails the test unless the status of an Autoscaler has the condition want: "True: Reason", or "".
+func (s *stage) hasCondition(name string, kind autoscalingv2.HorizontalPodAutoscalerConditionType, want string) {
+	s.t.Helper()
+	status := s.status(name)
+	if got := condition(&status, kind); got != want {
+		s.t.Errorf("%s: got %s %q, want %q", name, kind, got, want)
+	}
 }
 
 // events returns "Reason: message" of all Events, sorted.

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -51,9 +50,7 @@ func TestPeek(t *testing.T) {
 			s.fixture.use(name, 4000)
 		}
 		s.pass(1500 * time.Millisecond)
-		if diff := cmp.Diff([]string{"web 4 to 8"}, s.fixture.written()); diff != "" {
-			t.Errorf("written (-want +got):\n%s", diff)
-		}
+		s.written("written", "web 4 to 8")
 		dry := decided("dry")
 		if got := s.status("dry").DesiredReplicas; got != 8 || dry.Equal(first["dry"]) {
 			t.Errorf("the dry run desires %d, decided at %v; want 8, at once", got, dry)
@@ -66,6 +63,5 @@ func TestPeek(t *testing.T) {
 		if !decided("web").Equal(web) || !decided("dry").Equal(dry) {
 			t.Error("decisions were made again, and nothing had changed")
 		}
-		r.stop()
 	})
 }

@@ -43,12 +43,11 @@ func TestUnansweredWriteCounts(t *testing.T) {
 		s.fixture.set("web", 8, 500)
 		s.scaler("web", shrinks(0, 600))
 		s.fixture.hangs = errors.New("context deadline exceeded")
-		r := s.lead()
+		s.lead()
 		s.pass(9 * time.Minute)
 		s.written("within the period", "web 8 to 7")
 		s.pass(2 * time.Minute)
 		s.written("after it", "web 8 to 7", "web 7 to 6")
-		r.stop()
 	})
 }
 
@@ -63,7 +62,7 @@ func TestColdStartWithoutScale(t *testing.T) {
 		s.written("before the end", "web 8 to 7")
 		a.stop()
 		s.fixture.now(func() { s.fixture.silent = errors.New("the API server is away") })
-		b := s.lead()
+		s.lead()
 		s.pass(2 * time.Minute)
 		status := s.status("web")
 		if got := condition(&status, autoscalingv2.AbleToScale); got != "False: FailedGetScale" || status.Memory == nil || len(status.Memory.Changes) != 1 || len(status.Decisions) != 1 {
@@ -74,7 +73,6 @@ func TestColdStartWithoutScale(t *testing.T) {
 		s.written("within the period", "web 8 to 7")
 		s.pass(3 * time.Minute)
 		s.written("after it", "web 8 to 7", "web 7 to 6")
-		b.stop()
 	})
 }
 
@@ -85,7 +83,7 @@ func TestOutageHoldsForAWindow(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 8, 4000)
 		s.scaler("web", shrinks(300, 15))
-		r := s.lead()
+		s.lead()
 		s.pass(10 * time.Minute)
 		s.fixture.now(func() { s.fixture.silent = errors.New("the API server is away") })
 		s.pass(10 * time.Minute)
@@ -93,7 +91,6 @@ func TestOutageHoldsForAWindow(t *testing.T) {
 		if got := s.shrunk(10 * time.Minute); got < 5*time.Minute-15*time.Second || got > 5*time.Minute+30*time.Second {
 			t.Errorf("scaled down %v after the outage, want five minutes", got)
 		}
-		r.stop()
 	})
 }
 
@@ -115,7 +112,7 @@ func TestAnotherTarget(t *testing.T) {
 				}
 				s.edit("web", func(a *v1alpha1.Autoscaler) { a.Spec.ScaleTargetRef.Name = "api" })
 				if takesOver {
-					a = s.lead()
+					s.lead()
 				}
 				if got := s.shrunk(15 * time.Minute); got < 5*time.Minute || got > 5*time.Minute+30*time.Second {
 					t.Errorf("scaled down after %v, want five minutes", got)
@@ -128,7 +125,6 @@ func TestAnotherTarget(t *testing.T) {
 				if got := status.Memory.Changes; len(got) != 1 || got[0].Replicas != -1 {
 					t.Errorf("the status remembers the changes %+v, want the one", got)
 				}
-				a.stop()
 			})
 		})
 	}
@@ -160,12 +156,11 @@ func TestAnotherTargetAtZero(t *testing.T) {
 			a.Spec.ScaleTargetRef.Name = "web"
 		})
 		r.stop()
-		r = s.lead()
+		s.lead()
 		s.pass(time.Minute)
 		if got := s.fixture.written(); len(got) == 0 || got[0] != "web 0 to 2" {
 			t.Errorf("written to its own: %v, want at first web 0 to 2", got)
 		}
-		r.stop()
 	})
 }
 
@@ -174,7 +169,7 @@ func TestRecreated(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 8, 500)
 		s.scaler("web", shrinks(300, 15))
-		r := s.lead()
+		s.lead()
 		s.pass(4*time.Minute + 30*time.Second)
 		s.remove("web")
 		s.scaler("web", func(a *v1alpha1.Autoscaler) {
@@ -184,7 +179,6 @@ func TestRecreated(t *testing.T) {
 		if got := s.shrunk(10 * time.Minute); got < 5*time.Minute || got > 5*time.Minute+30*time.Second {
 			t.Errorf("scaled down after %v, want five minutes", got)
 		}
-		r.stop()
 	})
 }
 
@@ -229,7 +223,6 @@ func TestDeletedLeavesNothing(t *testing.T) {
 		if n := len(r.mu.entries) + len(r.catalog.mu.objects) + len(r.catalog.mu.byTarget) + len(r.catalog.mu.changes) + r.selectors.Len(); n != 0 {
 			t.Errorf("%d things are kept of what is gone", n)
 		}
-		r.stop()
 	})
 }
 
@@ -276,7 +269,6 @@ func TestKindIsMissing(t *testing.T) {
 		if got := s.logged.FilterMessage("Autoscalers can be read again").Len(); got != 1 {
 			t.Errorf("got %d lines of that in the log, want 1", got)
 		}
-		r.stop()
 	})
 }
 
@@ -287,7 +279,7 @@ func TestConflictComesAndGoes(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 8, 500)
 		s.scaler("web", shrinks(0, 600))
-		r := s.lead()
+		s.lead()
 		s.pass(time.Minute)
 		s.written("alone", "web 8 to 7")
 		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "theirs"}, Spec: halfACore("web")}
@@ -297,10 +289,7 @@ func TestConflictComesAndGoes(t *testing.T) {
 		}
 		s.pass(15 * time.Minute)
 		s.written("beside the other", "web 8 to 7")
-		status := s.status("web")
-		if got, want := condition(&status, v1alpha1.ConditionConflict), "True: TargetIsTaken"; got != want {
-			t.Errorf("Conflict: got %q, want %q", got, want)
-		}
+		s.hasCondition("web", v1alpha1.ConditionConflict, "True: TargetIsTaken")
 		s.fixture.now(func() { s.fixture.replicas["web"] = 6 }) // a change of the HorizontalPodAutoscaler
 		s.pass(time.Minute)
 		s.fixture.now(func() { s.fixture.blind = true }) // the end of the conflict does not depend on metrics
@@ -308,16 +297,12 @@ func TestConflictComesAndGoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.pass(time.Minute)
-		status = s.status("web")
-		if got, want := condition(&status, v1alpha1.ConditionConflict), "False: TargetIsOwn"; got != want {
-			t.Errorf("Conflict: got %q, want %q", got, want)
-		}
+		s.hasCondition("web", v1alpha1.ConditionConflict, "False: TargetIsOwn")
 		s.fixture.now(func() { s.fixture.blind = false })
 		s.pass(7 * time.Minute)
 		s.written("within the period of the other's change", "web 8 to 7")
 		s.pass(3 * time.Minute)
 		s.written("after it", "web 8 to 7", "web 6 to 5")
-		r.stop()
 	})
 }
 
@@ -329,16 +314,12 @@ func TestTwins(t *testing.T) {
 		for _, name := range []string{"c", "b", "a"} {
 			s.scaler(name, func(a *v1alpha1.Autoscaler) { a.Spec.ScaleTargetRef.Name = "web" })
 		}
-		r := s.lead()
+		s.lead()
 		s.pass(time.Minute)
 		s.written("", "web 2 to 4")
 		for name, want := range map[string]string{"a": "False: TargetIsOwn", "b": "True: TargetIsTaken", "c": "True: TargetIsTaken"} {
-			status := s.status(name)
-			if got := condition(&status, v1alpha1.ConditionConflict); got != want {
-				t.Errorf("%s: got Conflict %q, want %q", name, got, want)
-			}
+			s.hasCondition(name, v1alpha1.ConditionConflict, want)
 		}
-		r.stop()
 	})
 }
 
@@ -363,7 +344,6 @@ func TestDeposedUnnoticed(t *testing.T) {
 		s.leader.Store(a)
 		s.pass(8 * time.Minute)
 		s.written("within the period", "web 8 to 7")
-		a.stop()
 	})
 }
 
@@ -402,7 +382,6 @@ func TestStatusCannotBeWritten(t *testing.T) {
 		if len(status.Decisions) != 1 || !status.Decisions[0].Written || status.LastScaleTime == nil || status.DesiredReplicas != 4 {
 			t.Errorf("got the status %+v, want the change of five minutes ago in it", status)
 		}
-		r.stop()
 	})
 }
 
@@ -424,7 +403,6 @@ func TestZeroIsOne(t *testing.T) {
 		if !slices.ContainsFunc(report.Notes, func(n string) bool { return strings.Contains(n, "--autoscaler-scale-to-zero") }) {
 			t.Errorf("got the notes %q, want one that says why not to 0", report.Notes)
 		}
-		r.stop()
 	})
 }
 
@@ -441,7 +419,7 @@ func TestAverageOverZero(t *testing.T) {
 			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: resource.NewQuantity(1, resource.DecimalSI)},
 		}}}
 		s.scaler("web", func(a *v1alpha1.Autoscaler) { a.Spec.HorizontalPodAutoscalerSpec = spec })
-		r := s.lead()
+		s.lead()
 		s.pass(6 * time.Minute)
 		s.written("without load", "web 1 to 0")
 		status := s.status("web")
@@ -453,7 +431,6 @@ func TestAverageOverZero(t *testing.T) {
 		if got := s.status("web").Targets; got != "queue: 1/1 (avg)" {
 			t.Errorf("with a replica: got the targets %q, want the average", got)
 		}
-		r.stop()
 	})
 }
 
@@ -471,7 +448,6 @@ func TestPanicIsSurvived(t *testing.T) {
 		s.fixture.now(func() { s.fixture.confuse = false })
 		s.pass(15 * time.Second)
 		s.written("afterwards", "web 2 to 4")
-		r.stop()
 	})
 }
 
@@ -491,7 +467,6 @@ func TestGoneTargetIsNoConflict(t *testing.T) {
 		if n := r.selectors.Len(); n != 0 {
 			t.Errorf("got %d selectors, want none", n)
 		}
-		r.stop()
 	})
 }
 
@@ -501,7 +476,7 @@ func TestStatusIsBounded(t *testing.T) {
 		s.fixture.set("web", 2, 2000)
 		s.scaler("web", nil)
 		s.fixture.silent = errors.New(strings.Repeat("away, ", 100_000))
-		r := s.lead()
+		s.lead()
 		s.pass(time.Minute)
 		for _, c := range s.status("web").Conditions {
 			if len(c.Message) > maxSentence {
@@ -513,7 +488,6 @@ func TestStatusIsBounded(t *testing.T) {
 				t.Errorf("an Event has %d bytes", len(e))
 			}
 		}
-		r.stop()
 	})
 }
 
@@ -548,7 +522,7 @@ func TestRecord(t *testing.T) {
 		s.scaler("dry", func(a *v1alpha1.Autoscaler) {
 			a.Spec.Mode, a.Spec.ScaleTargetRef.Name = v1alpha1.DryRun, "web"
 		})
-		r := s.lead()
+		s.lead()
 		s.pass(time.Minute)
 		recorded("nobody scales it", "deployments.apps shop/web 4 of 4 app=web, : false")
 		hpas := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop")
@@ -571,6 +545,5 @@ func TestRecord(t *testing.T) {
 		s.fixture.now(func() { delete(s.fixture.replicas, "web") })
 		s.pass(time.Minute)
 		recorded("so is the Deployment", "deployments.apps shop/web gone")
-		r.stop()
 	})
 }

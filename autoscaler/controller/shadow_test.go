@@ -81,7 +81,6 @@ func TestShadow(t *testing.T) {
 				t.Errorf("weir did %s %s", a.GetVerb(), a.GetResource().Resource)
 			}
 		}
-		r.stop()
 	})
 }
 
@@ -118,7 +117,6 @@ func TestShadowsWindowEndsLater(t *testing.T) {
 		if !report.OtherController.Agrees || !slices.ContainsFunc(report.Notes, func(n string) bool { return strings.Contains(n, "agreed: 8 to 4, weir 4") }) {
 			t.Errorf("got %+v, notes %q; want that the two agree on 4", report.OtherController, report.Notes)
 		}
-		r.stop()
 	})
 }
 
