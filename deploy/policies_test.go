@@ -171,6 +171,26 @@ func (p *policies) judge(t *testing.T, r request, by user.Info) string {
 	return reason
 }
 
+// policyTest is a request of a client, and why it is refused; "" if it is allowed.
+type policyTest struct {
+	what string
+	by   user.Info
+	request
+	want string
+}
+
+// expect judges each request of the tests.
+func (p *policies) expect(t *testing.T, tests []policyTest) {
+	t.Helper()
+	for _, test := range tests {
+		t.Run(test.what, func(t *testing.T) {
+			if got := p.judge(t, test.request, test.by); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func agentOn(node string) user.Info {
 	u := &user.DefaultInfo{Name: agentUser, Extra: map[string][]string{}}
 	if node != "" {
@@ -235,12 +255,7 @@ func TestPodPolicy(t *testing.T) {
 	}
 	priority := func(n int32) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.Priority = &n } }
 	mirror := func(p *corev1.Pod) { p.Annotations = map[string]string{"kubernetes.io/config.mirror": "abc"} }
-	for _, test := range []struct {
-		what string
-		by   user.Info
-		request
-		want string
-	}{
+	p.expect(t, []policyTest{
 		{"deletes its own", agentOn("n1"), request{verb: admission.Delete, old: web, options: deleted(1)}, ""},
 		{"deletes another node's", agentOn("n2"), request{verb: admission.Delete, old: web, options: deleted(1)}, others},
 		{"deletes one of no node", agentOn("n1"), request{verb: admission.Delete, old: pod("web", ""), options: deleted(1)}, others},
@@ -278,13 +293,7 @@ func TestPodPolicy(t *testing.T) {
 		{"evicts, by a token of no node", agentOn(""), request{verb: admission.Create, sub: "eviction", is: evicted("u1")}, noNode},
 		{"is somebody else, and fails one", &user.DefaultInfo{Name: "system:node:n1"}, marks(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), ""},
 		{"is somebody else, and deletes one", &user.DefaultInfo{Name: "admin"}, request{verb: admission.Delete, old: web}, ""},
-	} {
-		t.Run(test.what, func(t *testing.T) {
-			if got := p.judge(t, test.request, test.by); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
-	}
+	})
 }
 
 func node(name string, change ...func(*corev1.Node)) *corev1.Node {
@@ -329,12 +338,7 @@ func TestNodePolicy(t *testing.T) {
 			n.Spec.Taints = append([]corev1.Taint{{Key: key, Effect: effect}}, n.Spec.Taints...)
 		}
 	}
-	for _, test := range []struct {
-		what string
-		by   user.Info
-		request
-		want string
-	}{
+	p.expect(t, []policyTest{
 		{"adds a condition of its own", agentOn("n1"), status(condition("weir.dev/MemoryPressure")), ""},
 		{"takes it again", agentOn("n1"), request{verb: admission.Update, sub: "status", old: node("n1", condition("weir.dev/MemoryPressure")), is: n1}, ""},
 		{"adds one of KEP-5394", agentOn("n1"), status(condition("SystemMemoryContentionPressure")), ""},
@@ -360,13 +364,7 @@ func TestNodePolicy(t *testing.T) {
 		{"makes another", agentOn("n1"), request{verb: admission.Create, is: node("n9")}, others},
 		{"removes it", agentOn("n1"), request{verb: admission.Delete, old: n1}, others},
 		{"is the kubelet", &user.DefaultInfo{Name: "system:node:n1"}, status(condition("MemoryPressure")), ""},
-	} {
-		t.Run(test.what, func(t *testing.T) {
-			if got := p.judge(t, test.request, test.by); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
-	}
+	})
 }
 
 // evictionRequest returns a request to evict the pod web with this UID.
@@ -387,12 +385,7 @@ func TestRequestPolicy(t *testing.T) {
 		notOwn = "an agent creates and deletes EvictionRequests of weir.dev/agent that are named by the pod's UID, and nothing else of this group"
 	)
 	own, drain := evictionRequest("weir-u1", "u1", "weir.dev/agent"), evictionRequest("drain", "u1", "acme.io/drain")
-	for _, test := range []struct {
-		what string
-		by   user.Info
-		request
-		want string
-	}{
+	p.expect(t, []policyTest{
 		{"requests an eviction", agentOn("n1"), request{verb: admission.Create, is: own}, ""},
 		{"withdraws it", agentOn("n1"), request{verb: admission.Delete, old: own}, ""},
 		{"requests by a token of no node", agentOn(""), request{verb: admission.Create, is: own}, noNode},
@@ -403,13 +396,7 @@ func TestRequestPolicy(t *testing.T) {
 		{"writes its status", agentOn("n1"), request{verb: admission.Update, sub: "status", old: own, is: own}, notOwn},
 		{"creates an Eviction", agentOn("n1"), request{verb: admission.Create, is: &lifecycle.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "x"}}}, notOwn},
 		{"is another client", &user.DefaultInfo{Name: "drain"}, request{verb: admission.Create, is: drain}, ""},
-	} {
-		t.Run(test.what, func(t *testing.T) {
-			if got := p.judge(t, test.request, test.by); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
-	}
+	})
 }
 
 // lease returns the Lease of a node that evicted.
@@ -430,12 +417,7 @@ func TestLeasePolicy(t *testing.T) {
 	)
 	other := lease("n1")
 	other.Name = "weir"
-	for _, test := range []struct {
-		what string
-		by   user.Info
-		request
-		want string
-	}{
+	p.expect(t, []policyTest{
 		{"creates its own", agentOn("n1"), request{verb: admission.Create, is: lease("n1")}, ""},
 		{"creates that of its certificate", agentOn("n1"), request{verb: admission.Create, is: certificate("n1")}, ""},
 		{"changes that of another's certificate", agentOn("n1"), request{verb: admission.Update, old: certificate("n2"), is: certificate("n2")}, others},
@@ -447,13 +429,7 @@ func TestLeasePolicy(t *testing.T) {
 		{"changes one of other use", agentOn("n1"), request{verb: admission.Update, old: other, is: other}, others},
 		{"creates one by a token of no node", agentOn(""), request{verb: admission.Create, is: lease("")}, noNode},
 		{"is weir's server", &user.DefaultInfo{Name: "system:serviceaccount:weir-system:weir"}, request{verb: admission.Update, old: other, is: other}, ""},
-	} {
-		t.Run(test.what, func(t *testing.T) {
-			if got := p.judge(t, test.request, test.by); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
-	}
+	})
 }
 
 // event returns an Event of the agent of a node, as client-go's recorder writes it.
@@ -491,13 +467,7 @@ func TestEventPolicy(t *testing.T) {
 	}
 	again := func(e *corev1.Event) { e.Count = 2 }
 	kubelets := event("n1", func(e *corev1.Event) { e.Source.Component, e.ReportingController = "kubelet", "kubelet" })
-	type test struct {
-		what string
-		by   user.Info
-		request
-		want string
-	}
-	tests := []test{
+	tests := []policyTest{
 		{"repeats its own", agentOn("n1"), patches(event("n1", nil), again), ""},
 		{"writes about its node", agentOn("n1"), creates(about("Node", "n1", nodeconditions.ReasonContention)), ""},
 		{"writes about another node", agentOn("n1"), creates(about("Node", "n2", nodeconditions.ReasonContention)), notAbout},
@@ -517,13 +487,7 @@ func TestEventPolicy(t *testing.T) {
 	for _, reason := range []string{
 		eviction.Reason, execute.ReasonObserved, execute.ReasonBlocked, execute.ReasonRefused, execute.ReasonFailed, execute.ReasonStopped, oomkills.EventReason,
 	} {
-		tests = append(tests, test{"writes " + reason, agentOn("n1"), creates(func(e *corev1.Event) { e.Reason = reason }), ""})
+		tests = append(tests, policyTest{"writes " + reason, agentOn("n1"), creates(func(e *corev1.Event) { e.Reason = reason }), ""})
 	}
-	for _, test := range append(tests, test{"writes that it falls", agentOn("n1"), creates(about("Node", "n1", nodeconditions.ReasonFalling)), ""}) {
-		t.Run(test.what, func(t *testing.T) {
-			if got := p.judge(t, test.request, test.by); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
-	}
+	p.expect(t, append(tests, policyTest{"writes that it falls", agentOn("n1"), creates(about("Node", "n1", nodeconditions.ReasonFalling)), ""}))
 }
