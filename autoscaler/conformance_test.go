@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/weir-metrics/weir/test/cmptest"
 	"github.com/weir-metrics/weir/test/vectors"
 )
 
@@ -345,9 +346,7 @@ func (r *played) compare(t *testing.T, step *vectorStep) {
 	for _, e := range r.done.Events {
 		events = append(events, vectorEvent{e.Type, e.Reason})
 	}
-	if diff := cmp.Diff(want.Events, events, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "events", want.Events, events, cmpopts.EquateEmpty())
 	r.compareStatus(t, want)
 	if got := r.write; got != want.StatusWrite &&
 		!(want.StatusWrite == "messageOnly" && (got == "written" || got == "unchanged")) {
@@ -402,8 +401,6 @@ func (r *played) compareInside(t *testing.T, want *vectorOutcome) {
 		{"changes up", ups, want.Upstream.ScaleUpEvents},
 		{"changes down", downs, want.Upstream.ScaleDownEvents},
 	} {
-		if diff := cmp.Diff(c.want, c.got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.what, diff)
-		}
+		cmptest.Equal(t, c.what, c.want, c.got, cmpopts.EquateEmpty())
 	}
 }

@@ -1,11 +1,13 @@
 package autoscaler
 
 import (
+	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"sigs.k8s.io/yaml"
+
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // TestDefault checks what the API server's documentation promises.
@@ -21,9 +23,7 @@ func TestDefault(t *testing.T) {
 		}
 		got := parse(given)
 		Default(got)
-		if diff := cmp.Diff(parse(want), got); diff != "" {
-			t.Errorf("of %s (-want +got):\n%s", given, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("of %s", given), parse(want), got)
 	}
 	const cpu = `metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]`
 	const queue = `metrics: [{type: External, external: {metric: {name: queue}, target: {type: Value, value: "1"}}}]`

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // agentsOf returns the DaemonSet of components/agent with more components.
@@ -69,9 +70,7 @@ func TestAgentsSeeNoMoreThanTheyNeed(t *testing.T) {
 		{"agent-pressure"}, {"agent-no-host-pid"}, {"agent-kill", "agent-no-host-pid", "agent-pressure"}, {"agent-kill", "agent-kill-at-once"}, {"agent-oom-events"},
 	} {
 		pod := agentsOf(t, components...).Spec.Template.Spec
-		if diff := cmp.Diff(read, mounts(&pod)); diff != "" {
-			t.Errorf("with %v (-want +got):\n%s", components, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("with %v", components), read, mounts(&pod))
 		if len(pod.Containers) != 1 || len(pod.InitContainers) != 0 {
 			t.Fatalf("%d containers and %d init containers, want 1, 0", len(pod.Containers), len(pod.InitContainers))
 		}
@@ -86,9 +85,7 @@ func TestAgentsSeeNoMoreThanTheyNeed(t *testing.T) {
 		if slices.Contains(components, "agent-pressure") { // otherwise the runtime's default profile applies
 			want.AppArmorProfile = &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}
 		}
-		if diff := cmp.Diff(want, sc); diff != "" {
-			t.Errorf("with %v: the container's security (-want +got):\n%s", components, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("with %v: the container's security", components), want, sc)
 		seccomp := pod.SecurityContext.SeccompProfile
 		hostPID := !slices.Contains(components, "agent-no-host-pid")
 		if !pod.HostNetwork || pod.HostPID != hostPID || pod.HostIPC || seccomp == nil || seccomp.Type != corev1.SeccompProfileTypeRuntimeDefault {
@@ -104,9 +101,7 @@ func ptr[T any](v T) *T { return &v }
 func TestAgentsAreOnEveryNode(t *testing.T) {
 	a := agentsOf(t)
 	pod := &a.Spec.Template.Spec
-	if diff := cmp.Diff([]corev1.Toleration{{Operator: corev1.TolerationOpExists}}, pod.Tolerations); diff != "" {
-		t.Errorf("tolerations (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "tolerations", []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, pod.Tolerations)
 	if pod.PriorityClassName != "system-node-critical" {
 		t.Errorf("priority class %q, want system-node-critical", pod.PriorityClassName)
 	}
@@ -182,9 +177,7 @@ func TestDocsHaveTheRights(t *testing.T) {
 			slices.Sort(rights)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rights in docs/agent-rights.md (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "rights in docs/agent-rights.md", want, got)
 }
 
 // words returns the words of a list.

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 const alerts = "alerts"
@@ -127,9 +127,7 @@ func TestAlertsKnowTheReasons(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
-		t.Errorf("reasons that alerts of severity warning or critical name (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "reasons that alerts of severity warning or critical name", slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
 }
 
 // TestAlertsAreOnMetricsThatExist checks that every metric occurs in weir's source code.

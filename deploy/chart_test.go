@@ -18,6 +18,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 const chart = "helm/weir"
@@ -262,9 +264,7 @@ func TestChartTakesOverMetricsServer(t *testing.T) {
 	}
 	// A selector cannot be changed.
 	selector := map[string]string{"app.kubernetes.io/name": "metrics-server", "app.kubernetes.io/instance": "metrics-server"}
-	if diff := cmp.Diff(selector, d.Spec.Selector.MatchLabels); diff != "" {
-		t.Errorf("the selector of the Deployment (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "the selector of the Deployment", selector, d.Spec.Selector.MatchLabels)
 	service := s.services["kube-system/metrics-server"]
 	if service == nil || !cmp.Equal(service.Spec.Selector, selector) || service.Spec.Ports[0].Port != 443 {
 		t.Errorf("the Service is %+v", service)

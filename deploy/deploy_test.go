@@ -26,6 +26,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
 	"github.com/weir-metrics/weir/sources/kubelet"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 const root = "kustomize"
@@ -380,9 +381,7 @@ func TestNetworkPolicy(t *testing.T) {
 		}
 	}
 	want := map[string]bool{"53": true, "443": true, "6443": true, strconv.Itoa(kubelet.DefaultPort): true, strconv.Itoa(int(s.agents.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort)): true}
-	if diff := cmp.Diff(want, out); diff != "" {
-		t.Errorf("ports that the policy lets out (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "ports that the policy lets out", want, out)
 }
 
 // checkVolumes checks that every mounted volume exists, with what is in it. The operator creates the

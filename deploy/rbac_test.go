@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/replicas/peer"
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // brought are the roles that Kubernetes itself has, with what they allow.
@@ -183,9 +183,7 @@ func TestReadersMayReadEverything(t *testing.T) {
 		slices.Sort(ofNamespace)
 		slices.Sort(ofCluster)
 		want := map[string][]string{"weir:metrics-reader": ofNamespace, "weir:cluster-reader": ofCluster}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("what the roles allow of weir.dev (-want +got):\n%s", diff)
-		}
+		cmptest.Equal(t, "what the roles allow of weir.dev", want, got)
 	})
 }
 

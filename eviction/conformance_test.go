@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // TestConformance compares every decision with the kubelet's: see testdata/eviction. It sets
@@ -58,9 +60,7 @@ func checkParse(t *testing.T, v *vector) {
 			got[i].MinReclaim = new(writtenValue(m))
 		}
 	}
-	if diff := cmp.Diff(v.Expect.Thresholds, got, sorted, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("thresholds (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "thresholds", v.Expect.Thresholds, got, sorted, cmpopts.EquateEmpty())
 }
 
 // written returns a threshold in the form of the vectors.
@@ -289,18 +289,14 @@ func (step *vectorStep) compare(t *testing.T, d *Decision, got vectorAction) {
 	if failed := d.Outcome == OutcomeNoLayout; failed != want.Error {
 		t.Errorf("error %v (%v), want %v", failed, d.Err, want.Error)
 	}
-	if diff := cmp.Diff(want.NodeConditions, d.Pressures(), cmpopts.EquateEmpty(), cmpopts.SortSlices(func(a, b corev1.NodeConditionType) bool { return a < b })); diff != "" {
-		t.Errorf("conditions (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "conditions", want.NodeConditions, d.Pressures(), cmpopts.EquateEmpty(), cmpopts.SortSlices(func(a, b corev1.NodeConditionType) bool { return a < b }))
 	var met []vectorThreshold
 	for i := range d.State.Thresholds {
 		if s := &d.State.Thresholds[i]; s.InForce {
 			met = append(met, written(&s.Threshold))
 		}
 	}
-	if diff := cmp.Diff(asSet(want.ThresholdsMet), asSet(met), sorted, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("thresholds in force (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "thresholds in force", asSet(want.ThresholdsMet), asSet(met), sorted, cmpopts.EquateEmpty())
 	if d.RefreshNotifiers != want.NotifierRefresh {
 		t.Errorf("refreshes notifiers %v, want %v", d.RefreshNotifiers, want.NotifierRefresh)
 	}
@@ -329,16 +325,12 @@ func (step *vectorStep) compareInside(t *testing.T, d *Decision) {
 		w.At = since(s.Since)
 		since0 = append(since0, w)
 	}
-	if diff := cmp.Diff(asSet(step.Expect.State.FirstObservedAt), asSet(since0), sorted, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("first observed (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "first observed", asSet(step.Expect.State.FirstObservedAt), asSet(since0), sorted, cmpopts.EquateEmpty())
 	last := map[corev1.NodeConditionType]*float64{}
 	for _, c := range d.State.Conditions {
 		last[c.Type] = since(c.MetAt)
 	}
-	if diff := cmp.Diff(step.Expect.State.LastObservedAt, last, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("conditions last observed (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "conditions last observed", step.Expect.State.LastObservedAt, last, cmpopts.EquateEmpty())
 	if d.Observations == nil {
 		return // the stored values belong to an earlier call
 	}

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // Sinks returns for each sink when its last write succeeded, its last error, and how many
@@ -49,9 +49,7 @@ func TestSinks(t *testing.T) {
 			{Name: "fails", Queue: 256, Succeeded: h.start, Took: 3 * time.Millisecond, Err: full},
 			{Name: "hangs", Queue: 2, Queued: 2, Dropped: 1},
 		}
-		if diff := cmp.Diff(want, got, cmpopts.EquateErrors()); diff != "" {
-			t.Errorf("Sinks (-want +got):\n%s", diff)
-		}
+		cmptest.Equal(t, "Sinks", want, got, cmpopts.EquateErrors())
 		if _, err := h.end(); err != nil {
 			t.Error(err)
 		}

@@ -41,6 +41,7 @@ import (
 	"github.com/weir-metrics/weir/api/metricsgroup"
 	"github.com/weir-metrics/weir/api/replicas/peer"
 	"github.com/weir-metrics/weir/test/apitest"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m) }
@@ -267,17 +268,13 @@ func TestLists(t *testing.T) {
 		}
 		return all
 	}
-	if diff := cmp.Diff([]string{"services/own(namespaced)", "own"}, names()); diff != "" {
-		t.Errorf("before the first read (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "before the first read", []string{"services/own(namespaced)", "own"}, names())
 	want := []string{"services/own(namespaced)", "services/queue_depth(namespaced)", "own", "queue_depth"}
 	for round, wantChange := range []bool{true, false} {
 		if got := r.ReadLists(t.Context()); got != wantChange {
 			t.Errorf("round %d: changed is %v, want %v", round, got, wantChange)
 		}
-		if diff := cmp.Diff(want, names()); diff != "" {
-			t.Errorf("round %d (-want +got):\n%s", round, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("round %d", round), want, names())
 		if got := r.InTrouble(); len(got) != round || round > 0 && (got[0].Name != "queues" || !strings.HasPrefix(got[0].Message, "adapter queues: gone") || got[0].Since.IsZero()) {
 			t.Errorf("round %d: in trouble are %+v, want the adapter in round 1 only", round, got)
 		}

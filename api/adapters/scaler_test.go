@@ -21,7 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -36,6 +35,7 @@ import (
 	"github.com/weir-metrics/weir/api/adapters"
 	"github.com/weir-metrics/weir/api/adapters/externalscaler"
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // testScaler is an external scaler. It keeps the last request.
@@ -144,9 +144,7 @@ func TestScaler(t *testing.T) {
 	if !r.ReadLists(t.Context()) {
 		t.Errorf("reading the list: got no change, want one; %v", r.InTrouble())
 	}
-	if diff := cmp.Diff([]provider.ExternalMetricInfo{{Metric: "own"}, {Metric: "queue"}, {Metric: "lag"}}, r.ListAllExternalMetrics()); diff != "" {
-		t.Errorf("metrics (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "metrics", []provider.ExternalMetricInfo{{Metric: "own"}, {Metric: "queue"}, {Metric: "lag"}}, r.ListAllExternalMetrics())
 	chosen, err := labels.Parse("scaledobject.keda.sh/name=mailer")
 	if err != nil {
 		t.Fatal(err)

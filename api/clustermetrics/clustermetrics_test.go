@@ -25,6 +25,7 @@ import (
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
@@ -448,9 +449,7 @@ func TestParseOptions(t *testing.T) {
 			Labels: map[string]string{"node": "worker-*"},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("options (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "options", want, got)
 	for _, spec := range []string{"?x=1", "there?limit=1", "?requests=-1", "?limit=a"} {
 		if _, err := parse(t, spec); err == nil {
 			t.Errorf("ParseOptions(%q): no error", spec)

@@ -1,16 +1,16 @@
 package clustermetrics
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // known returns facts about the pods of small: web-0 belongs to a Deployment, db-0 to a Job.
@@ -85,9 +85,7 @@ func TestKubernetesNames(t *testing.T) {
 		"?names=kubernetes&namespace=bank":           matching("bank"),
 		"?names=kubernetes&level=node":               append(matching("kube_node_"), matching("kubelet_")...),
 	} {
-		if diff := cmp.Diff(want, seriesIn(t, h, query)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", query, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("%q", query), want, seriesIn(t, h, query))
 	}
 	if got, want := seriesIn(t, h, "?metric=weir_pod_info"), []string{
 		`weir_pod_info{node="",namespace="bank",pod="db-0",workload="db",workload_kind="Job"} 1`,
@@ -97,9 +95,7 @@ func TestKubernetesNames(t *testing.T) {
 	}
 	// What the sink's options leave out is not shown under other names, either.
 	narrow := New(func() MetricsReader { return view }, Options{Facts: known, Filter: series.Filter{Metrics: []string{"memory/*"}}})
-	if diff := cmp.Diff(matching("container_memory"), seriesIn(t, narrow, "?names=kubernetes")); diff != "" {
-		t.Errorf("option metric=memory/* (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "option metric=memory/*", matching("container_memory"), seriesIn(t, narrow, "?names=kubernetes"))
 	if got := get(t, h, "?names=kubernetes&limit=6").Body.String(); !strings.Contains(got, "weir_exposition_series 6\n") || !strings.Contains(got, "weir_exposition_truncated 1\n") {
 		t.Errorf("limit 6: got %s", got)
 	}

@@ -4,10 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // TestResizes writes the requests and limits in force where they differ, and nothing elsewhere.
@@ -32,9 +31,7 @@ func TestResizes(t *testing.T) {
 		`weir_pod_cpu_limit_applied_cores{node="n1",namespace="shop",pod="web-0"} 1`,
 		`weir_pod_resize{node="n1",namespace="shop",pod="web-0",state="Deferred"} 1`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("with a resize (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "with a resize", want, got)
 	if got := seriesIn(t, h, "?namespace=bank&metric=*_applied_*"); len(got) > 0 {
 		t.Errorf("of another namespace: got %q, want none", got)
 	}

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // judgedView is a MetricsReader of verdicts without samples.
@@ -101,9 +100,7 @@ func TestVerdicts(t *testing.T) {
 		"?metric=cpu_*":         nil,
 		"?metric=weir_verdicts": {`{reason="NodeTimeout",level="node"} 1`, `{reason="NotReported",level="system"} 1`, `{reason="NoData",level="pod"} 1`, `{reason="OtherNode",level="pod"} 1`, `{reason="Incomplete",level="pod"} 2`, `{reason="OlderStart",level="container"} 1`, `{reason="FirstSample",level="container"} 1`},
 	} {
-		if diff := cmp.Diff(want, verdictSeries(t, h, query, above0)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", query, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("%q", query), want, verdictSeries(t, h, query, above0))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -20,6 +19,7 @@ import (
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func mustParse(t *testing.T, selector string) labels.Selector {
@@ -191,9 +191,7 @@ func TestObjectsByLabel(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s{%s} of %ss %q\n got %s\nwant %s", test.metric, test.metricSelector, test.kind, test.selector, got, test.want)
 		}
-		if diff := cmp.Diff(test.warnings, warned.Take()); diff != "" {
-			t.Errorf("%s of %ss %q: warnings (-want +got)\n%s", test.metric, test.kind, test.selector, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("%s of %ss %q: warnings", test.metric, test.kind, test.selector), test.warnings, warned.Take())
 	}
 }
 
@@ -203,9 +201,7 @@ func TestASumSaysWhatItLacks(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	want := []string{"the sum lacks 2 of 4 pods: 1 NodeTimeout, 1 FirstSample", "shop/api: container proxy has no number: it was first seen too recently, and a rate needs two readings (FirstSample)"}
-	if diff := cmp.Diff(want, warned.Take()); diff != "" {
-		t.Errorf("warnings (-want +got)\n%s", diff)
-	}
+	cmptest.Equal(t, "warnings", want, warned.Take())
 	// A pod on the network of its node is no gap in a sum of traffic.
 	if got, want := get(t, c, "Namespace kube-system", "cpu_usage_cores", ""), "Namespace kube-system 1m at 0s over 15s"; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -263,9 +259,7 @@ func TestDiscoveryListsTheCatalogue(t *testing.T) {
 	for _, v := range groups.Groups[0].Versions {
 		versions = append(versions, v.GroupVersion)
 	}
-	if diff := cmp.Diff([]string{"custom.metrics.k8s.io/v1beta2", "custom.metrics.k8s.io/v1beta1"}, versions); diff != "" {
-		t.Errorf("versions (-want +got)\n%s", diff)
-	}
+	cmptest.Equal(t, "versions", []string{"custom.metrics.k8s.io/v1beta2", "custom.metrics.k8s.io/v1beta1"}, versions)
 	resources, err := d.ServerResourcesForGroupVersion(groups.Groups[0].PreferredVersion.GroupVersion)
 	if err != nil {
 		t.Fatal(err)
@@ -287,9 +281,7 @@ func TestDiscoveryListsTheCatalogue(t *testing.T) {
 			want["namespaces/"+d.Prometheus] = false
 		}
 	}
-	if diff := cmp.Diff(want, namespaced); diff != "" {
-		t.Errorf("resources (-want +got)\n%s", diff)
-	}
+	cmptest.Equal(t, "resources", want, namespaced)
 }
 
 // Every metric in the list can be requested: no path returns "no such metric".
@@ -354,9 +346,7 @@ func TestPartNames(t *testing.T) {
 		"dev-vda1": {"device:dev-vda1", "device:/dev/vda1"}, "imagefs": {"device:imagefs"},
 		"dev-mapper-vg-root": {"device:dev-mapper-vg-root", "device:/dev/mapper-vg-root", "device:/dev/mapper/vg-root"},
 	} {
-		if diff := cmp.Diff(want, partNames("device", value)); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", value, diff)
-		}
+		cmptest.Equal(t, value, want, partNames("device", value))
 	}
 }
 

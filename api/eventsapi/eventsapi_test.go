@@ -14,6 +14,7 @@ import (
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // few are Events of two namespaces.
@@ -104,8 +105,6 @@ func TestRights(t *testing.T) {
 		"namespaces/%2e%2e/events":        rights.Everything(),
 	} {
 		r := httptest.NewRequest(http.MethodGet, weirdev.Path+path, nil)
-		if diff := cmp.Diff(want, Rights(r)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", path, diff)
-		}
+		cmptest.Equal(t, path, want, Rights(r))
 	}
 }

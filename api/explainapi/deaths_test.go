@@ -18,6 +18,7 @@ import (
 	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/explain/death"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // ends is a memory of ends.
@@ -146,8 +147,6 @@ func TestDeathRights(t *testing.T) {
 		"deaths?pod=web":                       rights.Everything(),
 		"namespaces/%2e%2e/deaths":             rights.Everything(),
 	} {
-		if diff := cmp.Diff(want, DeathRights(httptest.NewRequest(http.MethodGet, weirdev.Path+path, nil))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", path, diff)
-		}
+		cmptest.Equal(t, path, want, DeathRights(httptest.NewRequest(http.MethodGet, weirdev.Path+path, nil)))
 	}
 }

@@ -11,13 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain/slow"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // slowMemory is a node on which all pods wait for a CPU that batch/hog has.
@@ -172,8 +171,6 @@ func TestSlowRights(t *testing.T) {
 		"namespaces/shop/slow?window=soon": rights.Everything(),
 		"slow?pod=web":                     rights.Everything(),
 	} {
-		if diff := cmp.Diff(want, SlowRights(httptest.NewRequest(http.MethodGet, weirdev.Path+path, nil))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", path, diff)
-		}
+		cmptest.Equal(t, path, want, SlowRights(httptest.NewRequest(http.MethodGet, weirdev.Path+path, nil)))
 	}
 }

@@ -13,12 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 var podsRequests = provider.CustomMetricInfo{GroupResource: schema.GroupResource{Resource: "pods"}, Namespaced: true, Metric: "requests"}
@@ -75,9 +76,7 @@ func TestValuesOfObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"deep", "twice", "web-0", "web-1"}, o.Names()); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "names", []string{"deep", "twice", "web-0", "web-1"}, o.Names())
 	for name, want := range map[string]string{
 		"web-0": "Pod v1 shop/web-0 12500m at 1767355200",
 		"web-1": "the query of requests returns NaN for pod=web-1: perhaps it divides by zero",
@@ -127,9 +126,7 @@ func TestWhyNoObjectHasAValue(t *testing.T) {
 func TestObjectsThatRulesDoNotKnow(t *testing.T) {
 	p := provide(t, Options{}, requestsOf("http://127.0.0.1:1")+"  - name: load\n    for: node\n    query: load\n  - name: requests\n    query: requests\n")
 	nodes := provider.CustomMetricInfo{GroupResource: schema.GroupResource{Resource: "nodes"}, Metric: "load"}
-	if diff := cmp.Diff([]provider.CustomMetricInfo{podsRequests, nodes}, p.ListObjectMetrics()); diff != "" {
-		t.Errorf("metrics (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "metrics", []provider.CustomMetricInfo{podsRequests, nodes}, p.ListObjectMetrics())
 	if got := p.ListAllExternalMetrics(); len(got) != 1 || got[0].Metric != "requests" {
 		t.Errorf("external metrics: got %v, want requests alone", got)
 	}

@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/metrics/pkg/apis/metrics/v1alpha1"
+
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // These types are what old clients decode, as the clients declared them.
@@ -85,9 +86,7 @@ func TestDashboard(t *testing.T) {
 	}
 	at := func(s time.Duration) int64 { return noon.Add(s * time.Second).Unix() }
 	want := map[int64]uint64{at(0): 1500, at(15): 1650, at(30): 1800, at(45): 1950, at(60): 2050}
-	if diff := cmp.Diff(want, sum); diff != "" {
-		t.Errorf("millicores of both nodes by second (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "millicores of both nodes by second", want, sum)
 }
 
 // TestHPAOfOldCPU computes what the HPA of Kubernetes 1.4 to 1.8 computed for CPU: the mean over
@@ -114,9 +113,7 @@ func TestHPAOfOldCPU(t *testing.T) {
 		}
 	}
 	// web-2 has no rate yet: it is absent, and the HPA reports it as missing.
-	if diff := cmp.Diff(map[string]int64{"web-1": 140}, got); diff != "" {
-		t.Errorf("millicores by pod (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "millicores by pod", map[string]int64{"web-1": 140}, got)
 }
 
 // TestHPAOfOldMetric computes what the HPA computed for other metrics: the mean of the last minute
@@ -149,12 +146,8 @@ func TestHPAOfOldMetric(t *testing.T) {
 		return means
 	}
 	// The last minute of web-1 is its four newest points: 110 to 140 millicores.
-	if diff := cmp.Diff([]float64{125}, mean("/api/v1/model/namespaces/shop/pod-list/web-1,web-2/metrics/cpu/usage_rate")); diff != "" {
-		t.Errorf("millicores (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]float64{1234.5}, mean("/api/v1/model/namespaces/shop/pod-list/web-1/metrics/network/rx_rate")); diff != "" {
-		t.Errorf("bytes a second (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "millicores", []float64{125}, mean("/api/v1/model/namespaces/shop/pod-list/web-1,web-2/metrics/cpu/usage_rate"))
+	cmptest.Equal(t, "bytes a second", []float64{1234.5}, mean("/api/v1/model/namespaces/shop/pod-list/web-1/metrics/network/rx_rate"))
 }
 
 // TestKubectlTopOfOld reads nodes as kubectl top did before metrics.k8s.io.

@@ -1,11 +1,12 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // TestGrid puts numbers measured at the given seconds, each with its own value, on a grid with a
@@ -22,9 +23,7 @@ func TestGrid(t *testing.T) {
 		for _, p := range g.align(nil, points, from*int64(time.Second), to*int64(time.Second), 300*int64(time.Second), live) {
 			got = append(got, [2]int64{p.at / int64(time.Second), int64(p.value)})
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: measured at %v, from %d to %d (-want +got):\n%s", name, measured, from, to, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("%s: measured at %v, from %d to %d", name, measured, from, to), want, got)
 	}
 	f("nothing measured", nil, 0, 300, true)
 	f("one a step", []int64{61, 76, 91}, 0, 300, false, [2]int64{60, 61}, [2]int64{75, 76}, [2]int64{90, 91})

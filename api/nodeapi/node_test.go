@@ -24,6 +24,7 @@ import (
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -100,9 +101,7 @@ func TestAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if diff := cmp.Diff(noPressure, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		cmptest.Equal(t, name, noPressure, got)
 		cgroups, err := c.PodCgroups(t.Context(), "n1")
 		if err != nil || strings.TrimSpace(string(cgroups)) != `{"podsFound":7}` {
 			t.Errorf("%s: got %s, %v", name, cgroups, err)

@@ -2,15 +2,17 @@ package replicas
 
 import (
 	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	coordination "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // TestLeasesBelongToTheAccount checks that a new Lease belongs to the service account that weir's
@@ -31,9 +33,7 @@ func TestLeasesBelongToTheAccount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, got.OwnerReferences); diff != "" {
-			t.Errorf("token %q: owners of the Lease (-want +got):\n%s", token, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("token %q: owners of the Lease", token), want, got.OwnerReferences)
 	}
 	jwt := func(claims string) string {
 		return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"

@@ -3,6 +3,7 @@ package resizeapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +20,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/resize"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -125,9 +127,7 @@ func TestAnswers(t *testing.T) {
 		if got := describeList(l); got != want {
 			t.Errorf("%s: got\n%swant\n%s", r, got, want)
 		}
-		if diff := cmp.Diff(stay, l.Unchanged); diff != "" {
-			t.Errorf("%s: stay (-want +got):\n%s", r, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("%s: stay", r), stay, l.Unchanged)
 		if from, to := now.Add(-15*time.Minute), now; !l.From.Equal(from) || !l.To.Equal(to) || !l.At.Equal(now) || l.Source != "weir's memory" {
 			t.Errorf("%s: got %v to %v at %v from %s, want %v to %v at %v", r, l.From, l.To, l.At, l.Source, from, to, now)
 		}

@@ -2,6 +2,7 @@ package resourcemetrics_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"github.com/weir-metrics/weir/api/resourcemetrics"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func TestDiscovery(t *testing.T) {
@@ -44,9 +46,7 @@ func TestDiscovery(t *testing.T) {
 		for _, r := range list.APIResources {
 			got = append(got, resource{r.Name, r.Kind, r.Namespaced, strings.Join(r.Verbs, ",")})
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("resources of %s (-want +got):\n%s", version, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("resources of %s", version), want, got)
 	}
 }
 
@@ -160,9 +160,7 @@ func TestOpenAPI(t *testing.T) {
 		}
 		pod := v2.Definitions["io.k8s.metrics.pkg.apis.metrics."+version+".PodMetrics"]
 		want := []any{map[string]any{"group": "metrics.k8s.io", "version": version, "kind": "PodMetrics"}}
-		if diff := cmp.Diff(want, pod.Extensions["x-kubernetes-group-version-kind"]); diff != "" {
-			t.Errorf("v2: kubectl explain would not find PodMetrics of %s (-want +got):\n%s", version, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("v2: kubectl explain would not find PodMetrics of %s", version), want, pod.Extensions["x-kubernetes-group-version-kind"])
 
 		_, body = get(t, config, "/openapi/v3/apis/metrics.k8s.io/"+version)
 		var v3 spec3.OpenAPI

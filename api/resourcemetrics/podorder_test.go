@@ -16,6 +16,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // TestPodOrder changes pods between LISTs: they come, go, move, change and fail to be measured.
@@ -203,9 +204,7 @@ func TestRunsEndBetweenReads(t *testing.T) {
 			return got
 		}
 		for _, o := range []metav1.ListOptions{{}, {}, {LabelSelector: "app"}, {LabelSelector: "app!=nothing"}} {
-			if diff := cmp.Diff(want, names(o)); diff != "" {
-				t.Errorf("%s, LIST %q (-want +got):\n%s", when, o.LabelSelector, diff)
-			}
+			cmptest.Equal(t, fmt.Sprintf("%s, LIST %q", when, o.LabelSelector), want, names(o))
 		}
 		for _, p := range pods {
 			_, err := c.MetricsV1beta1().PodMetricses("shop").Get(t.Context(), string(p.Name), metav1.GetOptions{})

@@ -6,13 +6,13 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func TestListPods(t *testing.T) {
@@ -48,9 +48,7 @@ func TestListPods(t *testing.T) {
 			for _, item := range list.Items {
 				got = append(got, item.Namespace+"/"+item.Name)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("pods (-want +got):\n%s", diff)
-			}
+			cmptest.Equal(t, "pods", tc.want, got)
 			if list.Continue != "" {
 				t.Errorf("got a token %q: nothing could be done with it", list.Continue)
 			}
@@ -82,9 +80,7 @@ func TestListNodes(t *testing.T) {
 			for _, item := range list.Items {
 				got = append(got, item.Name)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("nodes (-want +got):\n%s", diff)
-			}
+			cmptest.Equal(t, "nodes", tc.want, got)
 		})
 	}
 }
@@ -246,9 +242,7 @@ func TestWarnings(t *testing.T) {
 		"nothing of it runs":      {selector: "app=crashes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, list(tc.namespace, tc.selector)); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
+			cmptest.Equal(t, "warnings", tc.want, list(tc.namespace, tc.selector))
 		})
 	}
 
@@ -260,9 +254,7 @@ func TestWarnings(t *testing.T) {
 		"n3: the node has not been read yet (NodeNotScrapedYet)",
 		"kubectl weir explain missing shows more",
 	}
-	if diff := cmp.Diff(want, warned.Take()); diff != "" {
-		t.Errorf("warnings of nodes (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "warnings of nodes", want, warned.Take())
 }
 
 // TestReplacedPod lists a pod when the only numbers are those of an earlier pod of its name.
@@ -281,9 +273,7 @@ func TestReplacedPod(t *testing.T) {
 		"kube-system/agent: the numbers are of an earlier pod of this name (OldPod)",
 		"kubectl weir explain pod kube-system/agent shows more",
 	}
-	if diff := cmp.Diff(want, warned.Take()); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "warnings", want, warned.Take())
 }
 
 // TestNoAmount has a rate and a working set that are not valid amounts. They are not served.

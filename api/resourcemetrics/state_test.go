@@ -17,6 +17,7 @@ import (
 	"github.com/weir-metrics/weir/api/resourcemetrics"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func TestUnavailable(t *testing.T) {
@@ -156,9 +157,7 @@ func TestFreshness(t *testing.T) {
 		got[m.Label[0].GetValue()] = m.Histogram.GetSampleSum()
 	}
 	// A second after noon: api is 3 s old and web-0 6 s, n1 is 3 s old.
-	if diff := cmp.Diff(map[string]float64{"pods": 9, "nodes": 3}, got); diff != "" {
-		t.Errorf("sums of ages (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "sums of ages", map[string]float64{"pods": 9, "nodes": 3}, got)
 	if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
 		t.Errorf("lint: %v %v", problems, err)
 	}

@@ -1,6 +1,7 @@
 package resourcemetrics_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // TestSwap asks for swap as kubectl top --show-swap does. It is served of nodes with swap space: the
@@ -72,9 +74,7 @@ func TestSwap(t *testing.T) {
 				got[p.Name+"/"+container.Name] = text(container.Usage)
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("swap as %q (-want +got):\n%s", contentType, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("swap as %q", contentType), want, got)
 		if diff := cmp.Diff(ofPods.Items[0].Containers, one.Containers); one.Name != ofPods.Items[0].Name || diff != "" {
 			t.Errorf("GET and LIST of %s as %q differ (-list +get):\n%s", one.Name, contentType, diff)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"github.com/weir-metrics/weir/api/resourcemetrics"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 const (
@@ -156,9 +158,7 @@ func TestTables(t *testing.T) {
 		for _, c := range table.ColumnDefinitions {
 			columns = append(columns, c.Name)
 		}
-		if diff := cmp.Diff([]string{"Name", "cpu", "memory", "Window"}, columns); diff != "" {
-			t.Errorf("%s: columns (-want +got):\n%s", path, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("%s: columns", path), []string{"Name", "cpu", "memory", "Window"}, columns)
 		var rows [][]any
 		for _, r := range table.Rows {
 			rows = append(rows, r.Cells)
@@ -168,9 +168,7 @@ func TestTables(t *testing.T) {
 				t.Errorf("%s: row %v has the object %s (%v)", path, r.Cells, r.Object.Raw, err)
 			}
 		}
-		if diff := cmp.Diff(want, rows); diff != "" {
-			t.Errorf("%s: rows (-want +got):\n%s", path, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("%s: rows", path), want, rows)
 	}
 	_, body := get(t, config, podsIn+"/web-0?includeObject=Object", "Accept", asTable)
 	var table metav1.Table

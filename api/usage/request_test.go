@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // asked returns the request of a path and query as a server receives it.
@@ -31,9 +30,7 @@ func TestParseRequest(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", target, err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", target, diff)
-		}
+		cmptest.Equal(t, target, want, got)
 	}
 	f("nodes", Request{Nodes, Query{}, true})
 	f("nodes?namespace=shop", Request{Nodes, Query{Namespace: "shop"}, true})

@@ -6,11 +6,10 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // TestResize lists what a resize in place has not applied, of a pod and of its container.
@@ -44,8 +43,6 @@ func TestResize(t *testing.T) {
 				t.Errorf("%s: %s/%s has %+v, want no resize", path, it.Namespace, it.Pod, it.Resize)
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", path, diff)
-		}
+		cmptest.Equal(t, path, want, got)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
@@ -312,9 +313,7 @@ func TestClientReadsWhatTheHandlerWrote(t *testing.T) {
 		Memory:  &MemoryUsage{WorkingSetBytes: 180 << 20, Time: noon},
 		Metrics: map[string]float64{"memory/rss": 100 << 20},
 	}}}
-	if diff := cmp.Diff(want, list); diff != "" {
-		t.Errorf("list (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "list", want, list)
 }
 
 func TestClientPassesOnWhatIsWrong(t *testing.T) {

@@ -12,9 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // TestAnswerEncodesBeforeTheStatus checks that a body that cannot be encoded is an error for the client,
@@ -59,9 +58,7 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%s: %v, want %+v", target, err, want)
 			continue
 		}
-		if diff := cmp.Diff(want, result{got.Path, got.Names, got.Values}); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", target, diff)
-		}
+		cmptest.Equal(t, target, want, result{got.Path, got.Names, got.Values})
 	}
 	want := []string{weirdev.Path + "things", weirdev.Path + "namespaces/{namespace}/things/{name}/view", weirdev.Path + "lists"}
 	if got := routes.Patterns(); !slices.Equal(got, want) {

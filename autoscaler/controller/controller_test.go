@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,6 +17,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 	"github.com/weir-metrics/weir/autoscaler/watcher"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func TestActiveScales(t *testing.T) {
@@ -39,9 +39,7 @@ func TestActiveScales(t *testing.T) {
 			t.Errorf("got the decisions %+v, want one that was written", status.Decisions)
 		}
 		want := []string{"web SuccessfulRescale: New size: 4; reason: cpu resource utilization (percentage of request) above target"}
-		if diff := cmp.Diff(want, s.events()); diff != "" {
-			t.Errorf("Events (-want +got):\n%s", diff)
-		}
+		cmptest.Equal(t, "Events", want, s.events())
 		if _, ok := r.Explain(v1alpha1.Kind, "shop", "web"); !ok {
 			t.Error("Explain of shop/web: got no report, want one")
 		}
@@ -138,9 +136,7 @@ func TestConflict(t *testing.T) {
 			"web Conflict: HorizontalPodAutoscaler theirs scales deployments.apps shop/web. Delete it, and this Autoscaler takes over; or set mode: DryRun.",
 			"younger Conflict: Autoscaler api, which is older, scales deployments.apps shop/api. Delete one of the two, or set mode: DryRun in one.",
 		}
-		if diff := cmp.Diff(want, s.events()); diff != "" {
-			t.Errorf("Events (-want +got):\n%s", diff)
-		}
+		cmptest.Equal(t, "Events", want, s.events())
 		if err := hpas.Delete(t.Context(), "theirs", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -26,14 +25,13 @@ import (
 	"github.com/weir-metrics/weir/cluster/gates"
 	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // written fails the test unless exactly these writes of scales were made.
 func (s *stage) written(when string, want ...string) {
 	s.t.Helper()
-	if diff := cmp.Diff(want, s.fixture.written(), cmpopts.EquateEmpty()); diff != "" {
-		s.t.Errorf("%s, written (-want +got):\n%s", when, diff)
-	}
+	cmptest.Equal(s.t, fmt.Sprintf("%s, written", when), want, s.fixture.written(), cmpopts.EquateEmpty())
 }
 
 // TestUnansweredWriteCounts checks that a write without an answer counts in policies, because it
@@ -513,9 +511,7 @@ func TestRecord(t *testing.T) {
 			t.Helper()
 			mu.Lock()
 			defer mu.Unlock()
-			if diff := cmp.Diff(want, lines, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", when, diff)
-			}
+			cmptest.Equal(t, when, want, lines, cmpopts.EquateEmpty())
 			lines = nil
 		}
 		s.fixture.set("web", 4, 2000)

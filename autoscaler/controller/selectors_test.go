@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/selectorindex"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // TestOverlapping checks that objects of one kind are found if their selectors match a common pod.
@@ -63,9 +63,7 @@ func TestOverlapping(t *testing.T) {
 			want = append(want, types.NamespacedName{Namespace: "shop", Name: "same-target"})
 		}
 		slices.SortFunc(want, func(a, b types.NamespacedName) int { return strings.Compare(a.Name, b.Name) })
-		if diff := cmp.Diff(want, c.overlapping(owners[n], pods)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", text, diff)
-		}
+		cmptest.Equal(t, text, want, c.overlapping(owners[n], pods))
 	}
 	for _, o := range c.catalog.mu.objects {
 		o.mode = decisionreport.DryRun

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/test/cmptest"
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
@@ -88,21 +89,15 @@ func sum(all []autoscaler.ReplicaChange, now time.Time, period int32) (n int32) 
 func TestNoted(t *testing.T) {
 	settings := autoscaler.DefaultSettings()
 	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{}
-	if diff := cmp.Diff(&v1alpha1.Memory{}, statusMemory(autoscaler.Memory{}, spec, &settings, at(0))); diff != "" {
-		t.Errorf("of nothing (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(autoscaler.Memory{}, memoryFromStatus(nil, at(0))); diff != "" {
-		t.Errorf("nothing recalled (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "of nothing", &v1alpha1.Memory{}, statusMemory(autoscaler.Memory{}, spec, &settings, at(0)))
+	cmptest.Equal(t, "nothing recalled", autoscaler.Memory{}, memoryFromStatus(nil, at(0)))
 	m := autoscaler.Memory{Recommendations: []autoscaler.ReplicaRecommendation{
 		{Replicas: 9, At: at(31)}, {Replicas: 3, At: at(1)}, {Replicas: 5, At: at(16).Add(time.Millisecond)}, {Replicas: 7, At: at(-400)},
 	}}
 	want := &v1alpha1.Memory{Recommendations: []v1alpha1.Recommendations{
 		{Time: metav1.NewTime(at(17)), Min: 3, Max: 5}, {Time: metav1.NewTime(at(31)), Min: 9, Max: 9},
 	}}
-	if diff := cmp.Diff(want, statusMemory(m, spec, &settings, at(40))); diff != "" {
-		t.Errorf("noted (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "noted", want, statusMemory(m, spec, &settings, at(40)))
 }
 
 // TestFutureIsNow checks that a clock that was a year ahead does not delay changes for a year.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // noon is the time of each decision. Times in transcripts are relative to it.
@@ -89,9 +89,7 @@ func again(t *testing.T, r *DecisionReport) {
 	if err := json.Unmarshal(text, &read); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(r, &read); diff != "" {
-		t.Errorf("written and read (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "written and read", r, &read)
 }
 
 // scene has the inputs of a decision.

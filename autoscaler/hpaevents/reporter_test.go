@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/zap"
@@ -32,6 +31,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/background"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // hpa returns an autoscaler for CPU of the Deployment with the same name.
@@ -153,9 +153,7 @@ func TestEvents(t *testing.T) {
 			Note:      "1 of 2 pods has no CPU or memory. NodeTimeout (the node did not answer in time): web-2. Run: kubectl weir explain namespace shop",
 		}
 		got[0].TypeMeta, got[0].ManagedFields = metav1.TypeMeta{}, nil
-		if diff := cmp.Diff(want, got[0]); diff != "" {
-			t.Errorf("the Event (-want +got):\n%s", diff)
-		}
+		cmptest.Equal(t, "the Event", want, got[0])
 
 		// The same text again increases the count.
 		s.pass(5*time.Minute, map[metric.PodName]metric.Reason{"web-1": metric.Measured, "web-2": metric.NodeTimeout})
@@ -244,9 +242,7 @@ func TestAutoscalers(t *testing.T) {
 			t.Helper()
 			time.Sleep(time.Second) // the time of the bubble
 			synctest.Wait()
-			if diff := cmp.Diff(names, s.Autoscalers(pod)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", when, diff)
-			}
+			cmptest.Equal(t, when, names, s.Autoscalers(pod))
 		}
 		ctx, hpas := t.Context(), s.client.AutoscalingV2().HorizontalPodAutoscalers("shop")
 		want("at first", "shop/web")

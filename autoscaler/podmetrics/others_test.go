@@ -20,6 +20,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/podmetrics"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // shop has two pods of an application, with one container each, and one pod of another application.
@@ -240,8 +241,6 @@ func TestExternalMetrics(t *testing.T) {
 		{external("absent", nil), autoscaler.Reading{Err: fmt.Errorf("unable to fetch metrics from external metrics API: there is no external metric absent: the file of rules has queue_length, nothing and slow")}},
 		{external("slow", nil), autoscaler.Reading{Err: fmt.Errorf("unable to fetch metrics from external metrics API: slow: Prometheus did not answer within 20s")}},
 	} {
-		if diff := cmp.Diff(test.want, read(t, l, test.metric), compareErrors); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.metric.External.Metric.Name, diff)
-		}
+		cmptest.Equal(t, test.metric.External.Metric.Name, test.want, read(t, l, test.metric), compareErrors)
 	}
 }

@@ -1,12 +1,12 @@
 package podmetrics_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +17,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 var servedSince = decisionreport.PodVerdict{Reason: "Measured", Message: "it had no number when the decision was made, and has one now; the next decision uses it"}
@@ -108,9 +109,7 @@ func TestVerdicts(t *testing.T) {
 			return
 		}
 		if known {
-			if diff := cmp.Diff(want[0], got); diff != "" {
-				t.Errorf("metric %d of %s (-want +got):\n%s", i, pod, diff)
-			}
+			cmptest.Equal(t, fmt.Sprintf("metric %d of %s", i, pod), want[0], got)
 		}
 	}
 	advice := func(r metric.Reason) string {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 var evening = time.Date(2026, 1, 5, 22, 0, 0, 0, time.UTC)
@@ -63,9 +65,7 @@ func TestSVG(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("the picture has changed; WEIR_REWRITE=1 rewrites it (-want +got)\n%s", diff)
-	}
+	cmptest.Equal(t, "the picture has changed; WEIR_REWRITE=1 rewrites it", string(want), string(got))
 }
 
 func TestHostileNamesInSVG(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // TestDeepCopy checks that a copy is equal and shares no memory, for all fields.
@@ -114,9 +116,7 @@ func TestDefaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		SetDefaults(&a)
-		if diff := cmp.Diff(w.Spec, a.Spec, cmp.Comparer(func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", given, diff)
-		}
+		cmptest.Equal(t, given, w.Spec, a.Spec, cmp.Comparer(func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 }))
 	}
 	const target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}\nmaxReplicas: 9\n"
 	const cpu = "metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]\n"

@@ -27,6 +27,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -48,9 +50,7 @@ var web = Object{Kind: "Pod", Namespace: "shop", Name: "web"}
 func TestConvert(t *testing.T) {
 	f := func(what string, e *v1.Event, want Event) {
 		t.Helper()
-		if diff := cmp.Diff(want, *convert(e), cmpopts.IgnoreFields(Event{}, "UID")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
-		}
+		cmptest.Equal(t, what, want, *convert(e), cmpopts.IgnoreFields(Event{}, "UID"))
 	}
 	f("with counts", onPod("e1", "BackOff", 4, time.Minute), Event{
 		Object: web, ObjectUID: "p1", Part: "app", Type: "Warning", Reason: "BackOff", Message: "BackOff happened", Source: "kubelet",
@@ -295,9 +295,7 @@ func TestWatch(t *testing.T) {
 		cancel()
 		watches[len(watches)-1].Stop()
 		running.Wait()
-		if diff := cmp.Diff([]string{"A", "B", "C", "D"}, handled); diff != "" {
-			t.Errorf("handled (-want +got):\n%s", diff)
-		}
+		cmptest.Equal(t, "handled", []string{"A", "B", "C", "D"}, handled)
 		if got := len(w.Of(web, noon)); got != 4 || lists != 6 || len(watches) != 2 {
 			t.Errorf("%d Events are kept after %d LISTs and %d watches; want 4, 6 and 2", got, lists, len(watches))
 		}

@@ -2,15 +2,16 @@ package informer
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/capture"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // flat is the readable part of the facts of a container.
@@ -104,9 +105,7 @@ func TestContainers(t *testing.T) {
 		{Name: "new", State: cluster.StateUnknown},
 		{Name: "debug", Role: cluster.Ephemeral, State: cluster.StateRunning, ID: "d1", Started: "10:09:00"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("containers (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "containers", want, got)
 	if want := (cluster.Owner{Kind: "ReplicaSet", Name: "web-5dff"}); *f.Owner != want || f.Workload() != (cluster.Owner{Kind: "Deployment", Name: "web"}) {
 		t.Errorf("owner %v, workload %v", *f.Owner, f.Workload())
 	}
@@ -116,9 +115,7 @@ func TestContainers(t *testing.T) {
 	if f.Containers[2].Restarts != 1 {
 		t.Errorf("app: %d restarts, want 1", f.Containers[2].Restarts)
 	}
-	if diff := cmp.Diff(map[string]float64{"cpu/request": 5e7, "memory/limit": 64 << 20}, values(f.Spec.Values())); diff != "" {
-		t.Errorf("pod-level resources (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "pod-level resources", map[string]float64{"cpu/request": 5e7, "memory/limit": 64 << 20}, values(f.Spec.Values()))
 	if !f.HostNetwork || f.QoS != "Burstable" || f.Node != "n1" || f.Phase != cluster.Running || moment(f.Started) != "10:00:00" ||
 		!f.KnownAt.Equal(time.Unix(100, 0)) || f.Mirror || !f.Deleted.IsZero() {
 		t.Errorf("pod: %+v", f)
@@ -149,9 +146,7 @@ func TestPodLevel(t *testing.T) {
 		if p.PodLevel != want {
 			t.Errorf("%s: got pod-level %v, want %v", resources, p.PodLevel, want)
 		}
-		if diff := cmp.Diff(spec, values(p.Spec.Values())); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", resources, diff)
-		}
+		cmptest.Equal(t, resources, spec, values(p.Spec.Values()))
 	}
 	f(`null`, false, nil)
 	f(`{"requests": {"cpu": "1"}}`, true, map[string]float64{"cpu/request": 1e9})
@@ -169,12 +164,8 @@ func TestOddRequests(t *testing.T) {
 		p := podFromJSON(t, `{"spec": {"overhead": {"cpu": "`+cpu+`", "memory": "`+memory+`"},
 			"containers": [{"name": "app", "resources": {"requests": {"cpu": "`+cpu+`", "memory": "`+memory+`"}}}]}}`)
 		want := map[string]float64{"cpu/request": wantCPU, "memory/request": wantMemory}
-		if diff := cmp.Diff(want, values(p.Containers[0].Spec.Values())); diff != "" {
-			t.Errorf("%s, %s (-want +got):\n%s", cpu, memory, diff)
-		}
-		if diff := cmp.Diff(want, values(p.Overhead.Values())); diff != "" {
-			t.Errorf("overhead of %s, %s (-want +got):\n%s", cpu, memory, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("%s, %s", cpu, memory), want, values(p.Containers[0].Spec.Values()))
+		cmptest.Equal(t, fmt.Sprintf("overhead of %s, %s", cpu, memory), want, values(p.Overhead.Values()))
 	}
 	f("0", "0", 0, 0)
 	f("1n", "100m", 1, 0.1)
@@ -201,19 +192,13 @@ func TestNode(t *testing.T) {
 		"allocatable": {"cpu": "3920m", "memory": "15Gi"}}}`), &n))
 	f := nodeFacts(&n)
 	wantAddresses := []cluster.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}, {Type: "Hostname", Address: "n1"}}
-	if diff := cmp.Diff(wantAddresses, f.Addresses); diff != "" {
-		t.Errorf("addresses (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "addresses", wantAddresses, f.Addresses)
 	want := map[string]float64{
 		"cpu/node_capacity": 4e9, "memory/node_capacity": 16 << 30, "ephemeral_storage/node_capacity": 100 << 30,
 		"cpu/node_allocatable": 3.92e9, "memory/node_allocatable": 15 << 30,
 	}
-	if diff := cmp.Diff(want, values(&f.Spec)); diff != "" {
-		t.Errorf("values (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]cluster.NodeLifecycle{"DrainInProgress"}, f.Lifecycle); diff != "" {
-		t.Errorf("lifecycle (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "values", want, values(&f.Spec))
+	cmptest.Equal(t, "lifecycle", []cluster.NodeLifecycle{"DrainInProgress"}, f.Lifecycle)
 	if !f.Ready || !f.Unschedulable || !f.Swap || f.KubeletPort != 10250 || f.Labels["zone"] != "a" || len(f.Annotations) != 0 || f.Cores() != 4 {
 		t.Errorf("node: %+v", f)
 	}
@@ -285,9 +270,7 @@ func TestSteadyCapture(t *testing.T) {
 		t.Errorf("migrate: role %v, state %v, required %v", c.Role, c.State, c.Required())
 	}
 	want := map[string]float64{"cpu/request": 5e7, "cpu/limit": 1e8, "memory/request": 64 << 20, "memory/limit": 64 << 20}
-	if diff := cmp.Diff(want, values(facts.Pod(ref("data", "podlevel")).Spec.Values())); diff != "" {
-		t.Errorf("pod-level resources (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "pod-level resources", want, values(facts.Pod(ref("data", "podlevel")).Spec.Values()))
 }
 
 // captured returns the facts of a captured pod list, and the list.

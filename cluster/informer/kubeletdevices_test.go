@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // podResources is a kubelet's PodResources API.
@@ -78,9 +78,7 @@ func TestListKubeletDevices(t *testing.T) {
 			{Namespace: "shop", Pod: "web", Container: "sidecar", Devices: []cluster.ResourceDevices{{Resource: "x.io/a", Devices: []string{"a0", "a2"}}}},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("devices (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "devices", want, got)
 	if _, err := ListKubeletDevices(t.Context(), socket+".none", "n1"); err == nil || !strings.Contains(err.Error(), "PodResources API at "+socket+".none") {
 		t.Errorf("without a kubelet: got %v, want the socket", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -15,6 +14,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 
 	"github.com/weir-metrics/weir/test/background"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // active returns the pods of c, each with its UID and phase.
@@ -35,9 +35,7 @@ func TestNodePods(t *testing.T) {
 		want := func(what string, names ...string) {
 			t.Helper()
 			settle()
-			if diff := cmp.Diff(names, active(c)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", what, diff)
-			}
+			cmptest.Equal(t, what, names, active(c))
 		}
 		want("the first list, without what has ended", "shop/cart u2 Running", "shop/web u1 Running")
 		before := c.NodePods()
@@ -133,9 +131,7 @@ func TestOnlyOneNodeIsAskedFor(t *testing.T) {
 				got = append(got, a.GetVerb()+" "+a.GetResource().Resource+" "+selected(a).String())
 			}
 			slices.Sort(got)
-			if diff := cmp.Diff(test.want, slices.Compact(got)); diff != "" {
-				t.Errorf("requests with Node %q (-want +got):\n%s", test.node, diff)
-			}
+			cmptest.Equal(t, fmt.Sprintf("requests with Node %q", test.node), test.want, slices.Compact(got))
 		})
 	}
 }

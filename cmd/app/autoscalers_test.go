@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -28,6 +27,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/recording"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // shopServer is an API server that has a node, a pod, the Deployment shop/web with one replica, and
@@ -241,9 +241,7 @@ func TestRecordedRunHoldsTargets(t *testing.T) {
 	want := []*recording.ScaleTarget{{
 		Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web", Replicas: 3, Current: 1, Selector: "app=web", HPA: "web", Spec: spec,
 	}}
-	if diff := cmp.Diff(want, targets); diff != "" {
-		t.Errorf("recorded (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "recorded", want, targets)
 
 	manifest := strings.Replace(replayManifest, "{name: cpu, target: {type: Utilization, averageUtilization: 50}}", "{name: memory, target: {type: AverageValue, averageValue: 1000}}", 1)
 	if err := os.WriteFile(hpa, []byte(manifest), 0o600); err != nil {

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
@@ -24,6 +23,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/sources/host"
 	"github.com/weir-metrics/weir/test/background"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func compileAgent(t *testing.T, env map[string]string, args ...string) (*plan, error) {
@@ -45,9 +45,7 @@ func TestEvictionPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &agent.Plan{Mode: execute.Observe, Events: true, Settings: eviction.Settings{TransitionPeriod: 5 * time.Minute}, Kubelet: agent.KubeletAddress{URL: "https://127.0.0.1:10250"}}
-	if diff := cmp.Diff(want, p.features.guard.Plan()); diff != "" {
-		t.Errorf("without flags (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "without flags", want, p.features.guard.Plan())
 	if p.Secure != nil || p.Listen != "127.0.0.1:8087" {
 		t.Errorf("without a cluster: secured %v, listening on %q", p.Secure != nil, p.Listen)
 	}
@@ -68,9 +66,7 @@ func TestEvictionPlan(t *testing.T) {
 	wantThresholds := []string{
 		"memory.available<200Mi reclaim 50Mi", "nodefs.available<12%", "memory.available<1Gi for 1m30s reclaim 50Mi", "memory.pressure.some.avg10>20 for 30s",
 	}
-	if diff := cmp.Diff(wantThresholds, thresholds); diff != "" {
-		t.Errorf("thresholds (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "thresholds", wantThresholds, thresholds)
 	e := p.features.guard.Plan()
 	if e.Mode != "kill" || e.Self != "u1" || e.MaxPodGraceSeconds != 60 || e.Reclaim != "/run/c.sock" || e.Kubelet.URL != "https://[2001:db8::1]:10250" {
 		t.Errorf("got %+v", e)

@@ -2,19 +2,20 @@ package app
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/sources/kubelet"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // planOf returns the plan of weir server for args.
@@ -56,15 +57,11 @@ func TestArgumentsOfMetricsServer(t *testing.T) {
 			t.Fatalf("%s: got %d kubelet sources and host %v, want one and none", says, len(p.Kubelets), p.Host)
 		}
 		got := p.Kubelets[0]
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(kubelet.Options{}, "Selector")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", says, diff)
-		}
+		cmptest.Equal(t, says, want, got, cmpopts.IgnoreFields(kubelet.Options{}, "Selector"))
 		if got, want := selector(&got.Options), selector(&want.Options); got != want {
 			t.Errorf("%s: selector %q, want %q", says, got, want)
 		}
-		if diff := cmp.Diff(&informer.Options{MaxNodes: informer.DefaultMaxNodes}, p.Cluster); diff != "" {
-			t.Errorf("%s: not the cluster weir runs in (-want +got):\n%s", says, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("%s: not the cluster weir runs in", says), &informer.Options{MaxNodes: informer.DefaultMaxNodes}, p.Cluster)
 		if want := []string{"resource", "custom", "model"}; !slices.Equal(p.APIs, want) {
 			t.Errorf("%s: serves %+v, want %+v", says, p.APIs, want)
 		}
@@ -100,9 +97,7 @@ func TestArgumentsOfMetricsServer(t *testing.T) {
 func TestChoiceOfCluster(t *testing.T) {
 	f := func(says string, inPod bool, want *informer.Options, args ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, planOf(t, inPod, args...).Cluster); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", says, diff)
-		}
+		cmptest.Equal(t, says, want, planOf(t, inPod, args...).Cluster)
 	}
 	f("in a pod, its own", true, &informer.Options{MaxNodes: informer.DefaultMaxNodes})
 	f("unless a kubeconfig names another", true, &informer.Options{Kubeconfig: "k", MaxNodes: informer.DefaultMaxNodes}, "--kubeconfig=k")

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/api/clustermetrics"
@@ -28,6 +27,7 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
+	"github.com/weir-metrics/weir/test/cmptest"
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
@@ -131,9 +131,7 @@ func TestServerAndPlayAgree(t *testing.T) {
 	for got != want && ctx.Err() == nil {
 		got = fetch(ctx, d.served.localURL+"/metrics/cluster?timestamps=true&profile=all")
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what the server exposes (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "what the server exposes", want, got)
 	if !d.Now().Equal(last) || !d.Facts().Synced {
 		t.Errorf("the server's time is %v, want %v, and its facts those recorded", d.Now(), last)
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // TestWrite packs two programs, and reads the archives as the manifest describes them.
@@ -68,9 +70,7 @@ func TestWrite(t *testing.T) {
 			}
 			got = append(got, packedFile{h.Name, h.Mode, content})
 		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(packedFile{})); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", file, diff)
-		}
+		cmptest.Equal(t, file, want, got, cmp.AllowUnexported(packedFile{}))
 	}
 	if err := write("v1.2.3", url, license, dir); err != nil {
 		t.Fatal(err)

@@ -31,6 +31,7 @@ import (
 	"github.com/weir-metrics/weir/internal/usererror"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/background"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // openGuard opens the guard of node n1 in the cluster of a kubeconfig, with the given flags.
@@ -132,9 +133,7 @@ func TestThresholdsOfTheKubelet(t *testing.T) {
 	if want := (eviction.Rules{IgnoreSidecarLimits: true, IgnoreHugePages: true}); s.Rules != want {
 		t.Errorf("a kubelet 1.36 without the feature gates of 1.37: got the rules %+v, want %+v", s.Rules, want)
 	}
-	if diff := cmp.Diff([]string{"memory.available<2%"}, of(s)); diff != "" {
-		t.Errorf("killing (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "killing", []string{"memory.available<2%"}, of(s))
 	if got := strings.Join(e.warnings, "\n"); !strings.Contains(got, "weir's memory.available<2% is not above the kubelet's memory.available<300Mi") {
 		t.Errorf("2%% of 8Gi beside 300Mi: warned %q", got)
 	}

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,14 +18,8 @@ import (
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/notify"
 	"github.com/weir-metrics/weir/test/background"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
-
-func diff(t *testing.T, what string, want, got any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
-}
 
 func said(r *Round) (list []string) {
 	for _, o := range r.Outcomes {
@@ -60,8 +53,8 @@ func TestObserveNamesThePod(t *testing.T) {
 		n.free = 500 * mib
 		time.Sleep(10 * time.Second)
 		first := n.timer(g)
-		diff(t, "ranking", []string{"weir it is weir's own pod", "app"}, passed(first))
-		diff(t, "words", []string{"would evict pod web/app with a grace period of 1 s, for memory.available; the mode is observe"}, said(first))
+		cmptest.Equal(t, "ranking", []string{"weir it is weir's own pod", "app"}, passed(first))
+		cmptest.Equal(t, "words", []string{"would evict pod web/app with a grace period of 1 s, for memory.available; the mode is observe"}, said(first))
 		if !first.EndedAt.Equal(time.Now()) || first.ReadErr != nil {
 			t.Errorf("ended %v, %v", first.EndedAt, first.ReadErr)
 		}
@@ -97,7 +90,7 @@ func TestWhileAPodLeavesTheRoundIsShown(t *testing.T) {
 			t.Fatalf("while the pod leaves: %+v", meanwhile)
 		}
 		<-ended
-		diff(t, "words", []string{"deleted pod web/app with a grace period of 1 s, for memory.available; it was gone after 10s"}, said(g.Last()))
+		cmptest.Equal(t, "words", []string{"deleted pod web/app with a grace period of 1 s, for memory.available; it was gone after 10s"}, said(g.Last()))
 		if len(meanwhile.Outcomes) > 0 || g.Last() == meanwhile || len(g.RecentActions()) != 1 {
 			t.Error("a round that was shown was changed, or its end is not shown")
 		}
@@ -113,16 +106,16 @@ func TestABlockedPodIsPassedOver(t *testing.T) {
 		g := n.guard(execute.Evict, hardMemory)
 		r := n.timer(g)
 		const reason = "did not evict pod web/app for memory.available: PodDisruptionBudget web/front does not allow it (The disruption budget front needs 2 healthy pods and has 1 currently)"
-		diff(t, "words", []string{reason}, said(r))
-		diff(t, "next", 10*time.Second, g.nextRound(r).Sub(r.EndedAt))
+		cmptest.Equal(t, "words", []string{reason}, said(r))
+		cmptest.Equal(t, "next", 10*time.Second, g.nextRound(r).Sub(r.EndedAt))
 		time.Sleep(time.Second)
 		r = n.timer(g)
-		diff(t, "ranking", []string{"app it cannot be evicted now: " + reason, "small"}, passed(r))
-		diff(t, "words", []string{"evicted pod web/small with a grace period of 1 s, for memory.available; it was gone after 1s"}, said(r))
+		cmptest.Equal(t, "ranking", []string{"app it cannot be evicted now: " + reason, "small"}, passed(r))
+		cmptest.Equal(t, "words", []string{"evicted pod web/small with a grace period of 1 s, for memory.available; it was gone after 1s"}, said(r))
 		time.Sleep(time.Minute)
 		n.budget = ""
 		r = n.timer(g)
-		diff(t, "words", []string{"evicted pod web/app with a grace period of 1 s, for memory.available; it was gone after 1s"}, said(r))
+		cmptest.Equal(t, "words", []string{"evicted pod web/app with a grace period of 1 s, for memory.available; it was gone after 1s"}, said(r))
 	})
 }
 
@@ -137,7 +130,7 @@ func TestABudgetDoesNotHoldUpAHardThreshold(t *testing.T) {
 		config.EvictionHard = map[string]string{"memory.available": "200Mi"}
 		g := n.guard(execute.Kill, config)
 		r := n.timer(g)
-		diff(t, "next, when the grace period is over", 30*time.Second, g.nextRound(r).Sub(r.EndedAt))
+		cmptest.Equal(t, "next, when the grace period is over", 30*time.Second, g.nextRound(r).Sub(r.EndedAt))
 		time.Sleep(30 * time.Second)
 		if r = n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Result != execute.Blocked {
 			t.Errorf("got %v, want it blocked", said(r))
@@ -149,7 +142,7 @@ func TestABudgetDoesNotHoldUpAHardThreshold(t *testing.T) {
 		n.free, n.budget = 100*mib, ""
 		time.Sleep(time.Second)
 		r = n.timer(g)
-		diff(t, "words", []string{"deleted pod web/app with a grace period of 1 s, for memory.available; it was gone after 1s"}, said(r))
+		cmptest.Equal(t, "words", []string{"deleted pod web/app with a grace period of 1 s, for memory.available; it was gone after 1s"}, said(r))
 	})
 }
 
@@ -209,7 +202,7 @@ func TestAHardThresholdEndsTheWaitOfASoftOne(t *testing.T) {
 			return read(ctx)
 		}
 		r := n.timer(g)
-		diff(t, "words", []string{"evicted pod web/app with a grace period of 60 s, for memory.available; after 16s it was still in the API: stopped waiting for it"}, said(r))
+		cmptest.Equal(t, "words", []string{"evicted pod web/app with a grace period of 60 s, for memory.available; after 16s it was still in the API: stopped waiting for it"}, said(r))
 		time.Sleep(10 * time.Second)
 		n.pods[0].DeletionGracePeriodSeconds = new(int64(60))
 		r = n.timer(g)
@@ -276,7 +269,7 @@ func TestAnAverageSettlesBeforeTheNextGoes(t *testing.T) {
 		if r.Decision.Outcome != eviction.OutcomeSettling {
 			t.Errorf("got %v, want it to settle", r.Decision.Outcome)
 		}
-		diff(t, "next", 8*time.Second, g.nextRound(r).Sub(r.EndedAt))
+		cmptest.Equal(t, "next", 8*time.Second, g.nextRound(r).Sub(r.EndedAt))
 		time.Sleep(8 * time.Second)
 		if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "small" {
 			t.Errorf("got %v, want the next to go", said(r))
@@ -303,7 +296,7 @@ func TestDisksAreReadAgainBeforeAnEviction(t *testing.T) {
 		n.freeDisk = 9 * gib
 		n.refreshed = func() { n.usage["is"] = 4 * gib }
 		r := n.timer(g)
-		diff(t, "ranking", []string{"is", "was"}, passed(r))
+		cmptest.Equal(t, "ranking", []string{"is", "was"}, passed(r))
 		time.Sleep(10 * time.Second)
 		if n.timer(g); n.refreshes != 2 {
 			t.Errorf("got %d refreshes, want 2: one in 30 s", n.refreshes)
@@ -318,7 +311,7 @@ func TestACollectionIsFollowedByARead(t *testing.T) {
 		n.freeDisk = 5 * gib
 		g := n.guard(execute.Observe, hardDisk)
 		r := n.timer(g)
-		diff(t, "words", []string{
+		cmptest.Equal(t, "words", []string{
 			"would remove every ended container for nodefs.available; the mode is observe",
 			"would remove every unused image for nodefs.available; the mode is observe",
 			"would evict pod web/app with a grace period of 1 s, for nodefs.available; the mode is observe",
@@ -430,9 +423,9 @@ func TestADiskIsPeekedAt(t *testing.T) {
 		o.Read, o.Poll = read, read
 	})
 	stop := background.Run(t, g.Run)
-	diff(t, "met before", false, (<-published).Thresholds[0].Met)
+	cmptest.Equal(t, "met before", false, (<-published).Thresholds[0].Met)
 	full.Store(true)
-	diff(t, "met after", true, (<-published).Thresholds[0].Met)
+	cmptest.Equal(t, "met after", true, (<-published).Thresholds[0].Met)
 	stop()
 	if last := g.Last(); g.thresholdsChanged(t.Context(), last) {
 		t.Error("a threshold that stays met brings another round")
@@ -480,14 +473,14 @@ func TestWatches(t *testing.T) {
 	})
 	triggers := []string{"some stalled for 100ms in 2s (/proc/pressure/memory)", "full stalled for 800ms in 2s (/proc/pressure/io)"}
 	polls, kernel, unwatched := g.watches(n.timer(g))
-	diff(t, "polls", []string{"memory.available<1Gi (/proc/meminfo)", "memory.available<25% for 30s (/proc/meminfo)"}, names(polls))
-	diff(t, "triggers", triggers, names(kernel))
+	cmptest.Equal(t, "polls", []string{"memory.available<1Gi (/proc/meminfo)", "memory.available<25% for 30s (/proc/meminfo)"}, names(polls))
+	cmptest.Equal(t, "triggers", triggers, names(kernel))
 	if len(unwatched) != 1 || unwatched[0].Error() != "poll allocatableMemory.available: there is no cgroup of all pods" {
 		t.Errorf("unwatched %v, want the memory of all pods", unwatched)
 	}
 	g.opts.WorkingSet = nil
 	polls, kernel, unwatched = g.watches(n.timer(g))
-	diff(t, "without polls", triggers, names(kernel))
+	cmptest.Equal(t, "without polls", triggers, names(kernel))
 	if len(polls)+len(unwatched) != 0 {
 		t.Errorf("without polls: %v and %v", polls, unwatched)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/notify"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // polledNode is a node whose memory is polled. A poll reads the node's working set plus offset,
@@ -95,19 +96,19 @@ func TestPollsFindACrossing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPolledNode(t, hardMemory)
 		p.setFree(gib, time.Second)
-		diff(t, "at the threshold", []string(nil), p.newNotices())
+		cmptest.Equal(t, "at the threshold", []string(nil), p.newNotices())
 		p.setFree(gib-1, time.Second)
-		diff(t, "below it", []string{"memory.available<1Gi met"}, p.newNotices())
+		cmptest.Equal(t, "below it", []string{"memory.available<1Gi met"}, p.newNotices())
 		r := p.Last()
 		if r.Decision.Outcome != eviction.OutcomeEvict || r.Notice.Sources[0].Crossing.WorkingSet != 7*gib+1 || r.Notice.Sources[0].Crossing.Figure != 7*gib {
 			t.Errorf("got %v on notice of %v", r.Decision.Outcome, r.Notice)
 		}
 		p.setFree(gib/2, time.Second)
-		diff(t, "further below", []string(nil), p.newNotices())
+		cmptest.Equal(t, "further below", []string(nil), p.newNotices())
 		p.setFree(2*gib, time.Second)
-		diff(t, "above it", []string{"memory.available<1Gi ended"}, p.newNotices())
+		cmptest.Equal(t, "above it", []string{"memory.available<1Gi ended"}, p.newNotices())
 		p.setFree(gib/2, time.Second)
-		diff(t, "below it again", []string{"memory.available<1Gi met"}, p.newNotices())
+		cmptest.Equal(t, "below it again", []string{"memory.available<1Gi met"}, p.newNotices())
 	})
 }
 
@@ -121,9 +122,9 @@ func TestThePollsAreOfTheLastRound(t *testing.T) {
 		p.offset += 2 * mib // now the polls see the threshold crossed, and rounds do not
 		p.mu.Unlock()
 		p.setFree(gib+mib, 10*time.Second)
-		diff(t, "with a difference", []string{"memory.available<1Gi met"}, p.newNotices())
+		cmptest.Equal(t, "with a difference", []string{"memory.available<1Gi met"}, p.newNotices())
 		p.setFree(gib-mib, time.Second)
-		diff(t, "below it", []string{"memory.available<1Gi met"}, p.newNotices())
+		cmptest.Equal(t, "below it", []string{"memory.available<1Gi met"}, p.newNotices())
 	})
 }
 
@@ -152,7 +153,7 @@ func TestMemoryChangesDuringARound(t *testing.T) {
 				}
 				p.newNotices()
 				p.setFree(c.end, time.Second)
-				diff(t, "notices", c.want, p.newNotices())
+				cmptest.Equal(t, "notices", c.want, p.newNotices())
 			})
 		})
 	}
@@ -164,18 +165,18 @@ func TestTheEndOfASoftThresholdIsLeftToTheTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPolledNode(t, softMemory)
 		p.setFree(gib/2, time.Second)
-		diff(t, "below it", []string{"memory.available<1Gi for 30s met"}, p.newNotices())
+		cmptest.Equal(t, "below it", []string{"memory.available<1Gi for 30s met"}, p.newNotices())
 		since := p.Last().Decision.Thresholds[0].Since
 		p.setFree(2*gib, 5*time.Second)
 		p.setFree(gib/2, 5*time.Second)
-		diff(t, "a break", []string(nil), p.newNotices())
+		cmptest.Equal(t, "a break", []string(nil), p.newNotices())
 		if r := p.timer(p.Guard); !r.Decision.Thresholds[0].Since.Equal(since) {
 			t.Error("the break began the grace period again")
 		}
 		p.setFree(2*gib, 0)
 		p.timer(p.Guard)
 		p.setFree(gib/2, time.Second)
-		diff(t, "after a break that a round saw", []string{"memory.available<1Gi for 30s met"}, p.newNotices())
+		cmptest.Equal(t, "after a break that a round saw", []string{"memory.available<1Gi for 30s met"}, p.newNotices())
 	})
 }
 
@@ -186,9 +187,9 @@ func TestPollsFindACrossingOfAnOwnSignal(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPolledNode(t, eviction.ThresholdConfig{OwnSignals: true, EvictionHard: map[string]string{string(signal): "1Gi"}})
 			p.setFree(gib, time.Second)
-			diff(t, "at the threshold", []string(nil), p.newNotices())
+			cmptest.Equal(t, "at the threshold", []string(nil), p.newNotices())
 			p.setFree(gib-1, 200*time.Millisecond)
-			diff(t, "below it", []string{string(signal) + "<1Gi met"}, p.newNotices())
+			cmptest.Equal(t, "below it", []string{string(signal) + "<1Gi met"}, p.newNotices())
 			r := p.Last()
 			if r.Decision.Outcome != eviction.OutcomeEvict || len(r.Watching) != 1 || r.Watching[0] != r.Notice.Sources[0].Watch || len(r.Unwatched) != 0 {
 				t.Errorf("got %v on notice of %+v, watching %+v, unwatched %v", r.Decision.Outcome, r.Notice, r.Watching, r.Unwatched)
@@ -205,7 +206,7 @@ func TestAHardThresholdAfterASoftOne(t *testing.T) {
 		p := newPolledNode(t, config)
 		p.setFree(gib/2, time.Second)
 		p.setFree(100*mib, time.Second)
-		diff(t, "notices", []string{"memory.available<1Gi for 30s met", "memory.available<200Mi met"}, p.newNotices())
+		cmptest.Equal(t, "notices", []string{"memory.available<1Gi for 30s met", "memory.available<200Mi met"}, p.newNotices())
 	})
 }
 
@@ -218,7 +219,7 @@ func TestPollsThatFail(t *testing.T) {
 		p.err, p.polls = errors.New("no meminfo"), 0
 		p.mu.Unlock()
 		p.setFree(gib/2, time.Second)
-		diff(t, "notices", []string(nil), p.newNotices())
+		cmptest.Equal(t, "notices", []string(nil), p.newNotices())
 		if p.polls == 0 {
 			t.Error("not tried again")
 		}
@@ -283,7 +284,7 @@ func TestACrossingIsDecidedByMemory(t *testing.T) {
 			}
 			return list
 		}
-		diff(t, fmt.Sprintf("seed %d", seed), words(want), words(got))
+		cmptest.Equal(t, fmt.Sprintf("seed %d", seed), words(want), words(got))
 		if byMemory := n.free < gib; byMemory == (reads > 0) {
 			t.Errorf("seed %d: %d reads of everything, %d free", seed, reads, n.free)
 		}

@@ -10,19 +10,12 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
-
-func diff(t *testing.T, what string, want, got any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
-}
 
 func thresholds(list []eviction.Threshold) (s []string) {
 	for _, t := range list {
@@ -35,7 +28,7 @@ var defaults = []string{"memory.available<100Mi", "nodefs.available<10%", "nodef
 
 func TestDefault(t *testing.T) {
 	k := Default()
-	diff(t, "thresholds", defaults, thresholds(k.Thresholds))
+	cmptest.Equal(t, "thresholds", defaults, thresholds(k.Thresholds))
 	s := &k.Settings
 	if s.TransitionPeriod != 5*time.Minute || s.MaxPodGraceSeconds != 0 || !s.LocalLimits || s.Parity {
 		t.Errorf("got %+v", s)
@@ -51,12 +44,12 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "thresholds", []string{
+	cmptest.Equal(t, "thresholds", []string{
 		"memory.available<100Mi", "nodefs.available<10% reclaim 500Mi", "nodefs.inodesFree<5%", "imagefs.available<15%", "imagefs.inodesFree<5%",
 		"memory.available<300Mi for 1m30s", "allocatableMemory.available<100Mi",
 	}, thresholds(k.Thresholds))
-	diff(t, "transition period", 2*time.Minute, k.TransitionPeriod)
-	diff(t, "most grace", int64(60), k.MaxPodGraceSeconds)
+	cmptest.Equal(t, "transition period", 2*time.Minute, k.TransitionPeriod)
+	cmptest.Equal(t, "most grace", int64(60), k.MaxPodGraceSeconds)
 	if !k.KernelMemcgNotification || !k.LocalLimits {
 		t.Errorf("got %+v", k)
 	}
@@ -69,7 +62,7 @@ func TestParseWhatIsAbsent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		diff(t, configz, want, thresholds(k.Thresholds))
+		cmptest.Equal(t, configz, want, thresholds(k.Thresholds))
 	}
 	// A kubelet without configuration answers with its defaults. If an answer has no thresholds, the
 	// kubelet was configured to have none.
@@ -107,7 +100,7 @@ func TestAsk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "thresholds", []string{"memory.available<1Gi"}, thresholds(k.Thresholds))
+	cmptest.Equal(t, "thresholds", []string{"memory.available<1Gi"}, thresholds(k.Thresholds))
 	status = http.StatusForbidden
 	if _, err := Fetch(t.Context(), kubelet.Client(), kubelet.URL+"/"); err == nil || !strings.Contains(err.Error(), "nodes/configz") {
 		t.Errorf("forbidden: %v, want the right it needs", err)

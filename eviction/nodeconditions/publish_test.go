@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,14 +17,8 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
-
-func diff(t *testing.T, what string, want, got any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
-}
 
 // machine returns a node with conditions and taints of other components.
 func machine() *corev1.Node {
@@ -99,13 +92,13 @@ func TestConditionsAndTaintsComeAndGo(t *testing.T) {
 	p := publisher(t, c)
 	p.Publish(t.Context(), decision(t))
 	noPressure := n.now()
-	diff(t, "conditions", append(slices.Clone(others), noDiskPressure, noMemoryPressure), describeConditions(noPressure))
-	diff(t, "taints", []string{"gpu=yes:NoExecute", "weir.dev/tried:NoSchedule"}, taints(noPressure))
+	cmptest.Equal(t, "conditions", append(slices.Clone(others), noDiskPressure, noMemoryPressure), describeConditions(noPressure))
+	cmptest.Equal(t, "taints", []string{"gpu=yes:NoExecute", "weir.dev/tried:NoSchedule"}, taints(noPressure))
 
 	p.Publish(t.Context(), decision(t, corev1.NodeMemoryPressure))
 	low := n.now()
-	diff(t, "conditions", append(slices.Clone(others), noDiskPressure, lowMemory), describeConditions(low))
-	diff(t, "taints", []string{"gpu=yes:NoExecute", "weir.dev/tried:NoSchedule", "weir.dev/memory-pressure:NoSchedule"}, taints(low))
+	cmptest.Equal(t, "conditions", append(slices.Clone(others), noDiskPressure, lowMemory), describeConditions(low))
+	cmptest.Equal(t, "taints", []string{"gpu=yes:NoExecute", "weir.dev/tried:NoSchedule", "weir.dev/memory-pressure:NoSchedule"}, taints(low))
 
 	writes := n.writes
 	p.Publish(t.Context(), decision(t, corev1.NodeMemoryPressure))
@@ -115,15 +108,15 @@ func TestConditionsAndTaintsComeAndGo(t *testing.T) {
 	}
 
 	p.Publish(t.Context(), decision(t))
-	diff(t, "conditions", describeConditions(noPressure), describeConditions(n.now()))
-	diff(t, "taints", taints(noPressure), taints(n.now()))
+	cmptest.Equal(t, "conditions", describeConditions(noPressure), describeConditions(n.now()))
+	cmptest.Equal(t, "taints", taints(noPressure), taints(n.now()))
 
 	p.Publish(t.Context(), decision(t, corev1.NodeMemoryPressure))
 	if err := p.Withdraw(t.Context()); err != nil {
 		t.Error(err)
 	}
-	diff(t, "conditions at the end", others, describeConditions(n.now()))
-	diff(t, "taints at the end", taints(noPressure), taints(n.now()))
+	cmptest.Equal(t, "conditions at the end", others, describeConditions(n.now()))
+	cmptest.Equal(t, "taints at the end", taints(noPressure), taints(n.now()))
 }
 
 func TestATransitionKeepsItsTime(t *testing.T) {
@@ -150,7 +143,7 @@ func TestATransitionKeepsItsTime(t *testing.T) {
 	if got := find("weir.dev/DiskPressure"); !got.LastTransitionTime.After(long.Time) {
 		t.Errorf("got %+v, want a transition of now", got)
 	}
-	diff(t, "taints, not asked for", taints(machine()), taints(n.now()))
+	cmptest.Equal(t, "taints, not asked for", taints(machine()), taints(n.now()))
 }
 
 // TestAConflictIsTriedAgain checks that a taint that another client adds in between is not lost.
@@ -166,7 +159,7 @@ func TestAConflictIsTriedAgain(t *testing.T) {
 		return nil
 	}
 	publisher(t, c).Publish(t.Context(), decision(t, corev1.NodeMemoryPressure))
-	diff(t, "taints", []string{"gpu=yes:NoExecute", "weir.dev/tried:NoSchedule", "drain:NoSchedule", "weir.dev/memory-pressure:NoSchedule"}, taints(n.now()))
+	cmptest.Equal(t, "taints", []string{"gpu=yes:NoExecute", "weir.dev/tried:NoSchedule", "drain:NoSchedule", "weir.dev/memory-pressure:NoSchedule"}, taints(n.now()))
 }
 
 func TestAFailureIsTriedAgain(t *testing.T) {
@@ -183,7 +176,7 @@ func TestAFailureIsTriedAgain(t *testing.T) {
 	}
 	n.before = nil
 	p.Publish(t.Context(), decision(t))
-	diff(t, "conditions", append(slices.Clone(others), noDiskPressure, noMemoryPressure), describeConditions(n.now()))
+	cmptest.Equal(t, "conditions", append(slices.Clone(others), noDiskPressure, noMemoryPressure), describeConditions(n.now()))
 }
 
 // TestContentionComesAndGoes checks the conditions of KEP-5394, their taints and their Events.
@@ -202,21 +195,21 @@ func TestContentionComesAndGoes(t *testing.T) {
 	const by = " by weir's threshold of 40% of the time in which tasks stall, for the last minute and the last 10 seconds"
 	publish(0, 0, false)
 	calm := n.now()
-	diff(t, "conditions", append(slices.Clone(others), "SystemMemoryContentionPressure False ContentionThresholdNotReached"+by), describeConditions(calm))
-	diff(t, "taints", taints(machine()), taints(calm))
+	cmptest.Equal(t, "conditions", append(slices.Clone(others), "SystemMemoryContentionPressure False ContentionThresholdNotReached"+by), describeConditions(calm))
+	cmptest.Equal(t, "taints", taints(machine()), taints(calm))
 	publish(50, 60, true)
-	diff(t, "conditions", append(slices.Clone(others), "SystemMemoryContentionPressure True ContentionThresholdReached"+by), describeConditions(n.now()))
-	diff(t, "taints", append(taints(machine()), "node.kubernetes.io/memory-contention-pressure:NoSchedule"), taints(n.now()))
+	cmptest.Equal(t, "conditions", append(slices.Clone(others), "SystemMemoryContentionPressure True ContentionThresholdReached"+by), describeConditions(n.now()))
+	cmptest.Equal(t, "taints", append(taints(machine()), "node.kubernetes.io/memory-contention-pressure:NoSchedule"), taints(n.now()))
 	publish(55, 60, true)
 	publish(45, 10, true)
-	diff(t, "taints while falling", append(taints(machine()), "node.kubernetes.io/memory-contention-pressure:NoSchedule"), taints(n.now()))
+	cmptest.Equal(t, "taints while falling", append(taints(machine()), "node.kubernetes.io/memory-contention-pressure:NoSchedule"), taints(n.now()))
 	publish(30, 5, false)
-	diff(t, "taints", taints(machine()), taints(n.now()))
+	cmptest.Equal(t, "taints", taints(machine()), taints(n.now()))
 	var got []string
 	for range len(events.Events) {
 		got = append(got, <-events.Events)
 	}
-	diff(t, "events", []string{
+	cmptest.Equal(t, "events", []string{
 		"Warning ContentionThresholdReached SystemMemoryContentionPressure: tasks stalled for 50% of the last minute and 60% of the last 10s; the threshold is 40%",
 		"Normal ContentionFalling SystemMemoryContentionPressure: tasks stalled for 45% of the last minute and 10% of the last 10s; the threshold is 40%",
 	}, got)
@@ -231,8 +224,8 @@ func TestContentionComesAndGoes(t *testing.T) {
 	if err := p.Withdraw(t.Context()); err != nil {
 		t.Error(err)
 	}
-	diff(t, "conditions at the end", others, describeConditions(n.now()))
-	diff(t, "taints at the end", taints(machine()), taints(n.now()))
+	cmptest.Equal(t, "conditions at the end", others, describeConditions(n.now()))
+	cmptest.Equal(t, "taints at the end", taints(machine()), taints(n.now()))
 }
 
 func TestTaintKeys(t *testing.T) {
@@ -240,7 +233,7 @@ func TestTaintKeys(t *testing.T) {
 		corev1.NodeMemoryPressure: "weir.dev/memory-pressure", corev1.NodeDiskPressure: "weir.dev/disk-pressure", corev1.NodePIDPressure: "weir.dev/pid-pressure",
 		eviction.NodeCPUPressure: "weir.dev/cpu-pressure", eviction.NodeIOPressure: "weir.dev/io-pressure",
 	} {
-		diff(t, string(kind), want, taintKey(Prefix+kind))
+		cmptest.Equal(t, string(kind), want, taintKey(Prefix+kind))
 		if !(&Publisher{}).ownsTaint(&corev1.Taint{Key: want}) {
 			t.Errorf("%s is not ours", want)
 		}

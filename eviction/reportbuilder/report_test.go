@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/test/capture"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // noon is the time of each report. Times in transcripts are relative to it.
@@ -108,9 +108,7 @@ func again(t *testing.T, r *evictionreport.EvictionReport) {
 	if err := json.Unmarshal(text, &read); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(r, &read); diff != "" {
-		t.Errorf("written and read (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "written and read", r, &read)
 }
 
 // captured sets the input to the answers of a real kubelet and its API server, and returns their

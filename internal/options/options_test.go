@@ -1,12 +1,14 @@
 package options_test
 
 import (
+	"fmt"
 	"net/url"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-metrics/weir/internal/options"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 type inner struct{ Verbose bool }
@@ -36,9 +38,7 @@ func TestParse(t *testing.T) {
 		if err := table.Parse(&got, values(t, query)); err != nil {
 			t.Errorf("%q: %v", query, err)
 		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(outer{}, inner{})); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", query, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("%q", query), want, got, cmp.AllowUnexported(outer{}, inner{}))
 	}
 }
 

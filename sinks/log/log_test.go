@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/log"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func batch() *metric.Batch {
@@ -47,16 +48,12 @@ func written(t *testing.T, o log.Options, b *metric.Batch) string {
 
 func TestText(t *testing.T) {
 	first := `2026-01-02T03:04:05.006Z kubelet:resource n1: 3 samples, 1 with numbers, 1 rejected in 12.3ms; missing: 2 FirstSample, 1 NoData; error: "NodeTimeout: a\nb"` + "\n"
-	if diff := cmp.Diff(first, written(t, log.Options{}, batch())); diff != "" {
-		t.Errorf("terse (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "terse", first, written(t, log.Options{}, batch()))
 	want := first +
 		"  shop/web/app cpu/usage_rate=0.250000001 memory/working_set=4096; memory Ambiguous, network NotApplicable\n" +
 		"  shop/web/app rejected: OlderStart\n" +
 		`  system/odd\x1b[31m name; cpu FirstSample` + "\n"
-	if diff := cmp.Diff(want, written(t, log.Options{Verbose: true}, batch())); diff != "" {
-		t.Errorf("verbose (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "verbose", want, written(t, log.Options{Verbose: true}, batch()))
 }
 
 func TestJSON(t *testing.T) {

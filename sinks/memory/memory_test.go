@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // Every number of the last round is served exactly as it was written.
@@ -70,9 +72,7 @@ func same(t *testing.T, got, want *metric.Sample) {
 	// Values are compared by content, not by how they are stored.
 	numbers := cmp.Transformer("numbers", func(v metric.Values) map[metric.ID]float64 { return maps.Collect(v.All()) })
 	private := cmp.Options{cmpopts.IgnoreUnexported(metric.Sample{}), cmpopts.IgnoreFields(metric.Sample{}, "Slot")}
-	if diff := cmp.Diff(want, got, numbers, private); diff != "" {
-		t.Errorf("%v (-want +got):\n%s", want.Entity, diff)
-	}
+	cmptest.Equal(t, fmt.Sprintf("%v", want.Entity), want, got, numbers, private)
 }
 
 // Numbers, times and windows that are hard to encode are returned unchanged.
@@ -123,9 +123,7 @@ func TestServesOnlyWhatIsRight(t *testing.T) {
 		"a/half memory/working_set 6",
 		"a/twin cpu/usage_rate 2", "a/twin memory/working_set 2",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("served (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "served", want, got)
 	half, _ := sink.Snapshot().Lookup(pod("a", "half"))
 	if got := half.Reasons[metric.CPU]; got != metric.FirstSample {
 		t.Errorf("reason for the missing CPU: got %v, want FirstSample", got)
@@ -195,9 +193,7 @@ func TestNodesHaveTheTimesOfReads(t *testing.T) {
 	}
 	got[0].Err = nil
 	want := SourceStatus{Source: "s", Node: "n1", LastRead: epoch.Add(15 * time.Second).Local(), LastSuccess: epoch.Local(), Interval: 15 * time.Second}
-	if diff := cmp.Diff(want, got[0]); diff != "" {
-		t.Errorf("status (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "status", want, got[0])
 }
 
 // A batch of many nodes counts as one batch for each node.
@@ -279,9 +275,7 @@ func TestParseOptions(t *testing.T) {
 		HistoryMetrics: []metric.ID{metric.CPUUsageRate, metric.MemoryRSS},
 		Preference:     []string{"host", "kubelet:summary"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("options (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "options", want, got)
 	for spec, want := range map[string]string{
 		"?colour=red":     `no option is called "colour": there are entities, history, metrics, prefer`,
 		"?entities=0":     "option entities: 0 is not above 0",

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // describeVerdicts returns verdicts as text: entity, group, reason, since.
@@ -25,9 +24,7 @@ func describeVerdicts(s *Snapshot) (all []string) {
 
 func expect(t *testing.T, s *Snapshot, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, describeVerdicts(s)); diff != "" {
-		t.Errorf("verdicts (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "verdicts", want, describeVerdicts(s))
 }
 
 func judge(b *metric.Batch, e metric.Entity, g metric.Group, r metric.Reason) *metric.Verdict {
@@ -84,9 +81,7 @@ func TestVerdictsKeepTheirEvidence(t *testing.T) {
 	for v := range sink.Snapshot().Verdicts() {
 		got = append(got, v)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("verdicts (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "verdicts", want, got)
 }
 
 // uncomparable is an error that panics when it is compared with ==.
@@ -184,9 +179,7 @@ func TestEachOn(t *testing.T) {
 				got = append(got, s.Entity)
 				return true
 			})
-			if diff := cmp.Diff(entities, got); diff != "" {
-				t.Errorf("%v on %s (-want +got):\n%s", kind, node, diff)
-			}
+			cmptest.Equal(t, fmt.Sprintf("%v on %s", kind, node), entities, got)
 		}
 	}
 	snap.EachOn("n3", metric.Pod, func(s *metric.Sample) bool { t.Errorf("got %v on a node nobody knows", s.Entity); return true })
@@ -218,9 +211,7 @@ func TestVerdictsOn(t *testing.T) {
 		t.Fatalf("got %d verdicts on n1 and %d on n3, want two OlderStart more on n1", len(want["n1"]), len(want["n3"]))
 	}
 	for node := range want {
-		if diff := cmp.Diff(want[node], maps.Collect(snap.VerdictsOn(node))); diff != "" {
-			t.Errorf("verdicts on %s (-want +got):\n%s", node, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("verdicts on %s", node), want[node], maps.Collect(snap.VerdictsOn(node)))
 	}
 	for v := range snap.VerdictsOn("n4") {
 		t.Errorf("got %v on a node nobody knows", v)

@@ -13,12 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weir-metrics/weir/cluster"
 	format "github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/recorder"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 var began = time.Date(2026, 11, 2, 15, 0, 0, 0, time.UTC)
@@ -279,9 +278,7 @@ func TestOptions(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", spec, err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", spec, diff)
-		}
+		cmptest.Equal(t, spec, want, got)
 	}
 }
 

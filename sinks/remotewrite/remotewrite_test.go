@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/exp/api/remote"
 	writev2 "github.com/prometheus/client_golang/exp/api/remote/genproto/v2"
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,6 +26,7 @@ import (
 	"github.com/weir-metrics/weir/metric/series"
 	"github.com/weir-metrics/weir/sinks/push"
 	"github.com/weir-metrics/weir/test/background"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -177,9 +177,7 @@ func TestWhatIsSent(t *testing.T) {
 	got := r.all()
 	slices.Sort(got)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("received (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "received", want, got)
 	if got, want := r.types["weir_container_cpu_usage_seconds_total"], "METRIC_TYPE_COUNTER "+metric.CPUUsage.Describe().Help; got != want {
 		t.Errorf("metadata = %q, want %q", got, want)
 	}
@@ -208,9 +206,7 @@ func TestTwoSources(t *testing.T) {
 	finish()
 	const memory = "weir_container_memory_working_set_bytes{container=app,namespace=shop,node=n1,pod=web}"
 	want := []string{memory + " 15000 1001", memory + " 30000 1002", memory + " 45000 1003", memory + " 45001 stale"}
-	if diff := cmp.Diff(want, r.all()); diff != "" {
-		t.Errorf("received (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "received", want, r.all())
 }
 
 // A replica that led before does not end series that the leader continues: neither when it forgets a
@@ -234,9 +230,7 @@ func TestLeaderChanges(t *testing.T) {
 	finish()
 	const memory = "weir_container_memory_working_set_bytes{container=app,namespace=shop,node=%s,pod=web} "
 	want := []string{fmt.Sprintf(memory, "n1") + "15000 1001", fmt.Sprintf(memory, "n2") + "15000 1001", fmt.Sprintf(memory, "n1") + "60000 1004"}
-	if diff := cmp.Diff(want, r.all()); diff != "" {
-		t.Errorf("received (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "received", want, r.all())
 }
 
 // A receiver that does not answer loses nothing while the queue has room, and then the oldest

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	containers "github.com/containerd/containerd/api/services/containers/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -21,6 +20,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // registry is a containerd with the given containers.
@@ -90,9 +90,7 @@ func TestContainerd(t *testing.T) {
 		app:   {Namespace: "shop", Pod: "web", UID: "u-1", Name: "app", Created: time.Unix(1e9, 5)},
 		pause: {Namespace: "shop", Pod: "web", UID: "u-1", Sandbox: true},
 	}
-	if diff := cmp.Diff(want, c.known); diff != "" {
-		t.Errorf("known (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "known", want, c.known)
 	learn(3, "") // no request for known containers, or those that containerd did not know
 	r.containers[gone] = &containers.Container{ID: gone}
 	now = now.Add(namesRetry)

@@ -23,10 +23,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // TestRuntimes starts a pod's containers in Docker, and in conmon and runc as CRI-O starts them. It
@@ -174,9 +173,7 @@ func (p *runtimePod) check(t *testing.T) {
 			t.Errorf("%v: %d processes, want 1", s.Entity, s.Instance.Processes)
 		}
 	}
-	if diff := cmp.Diff(p.want, got); diff != "" {
-		t.Errorf("cgroups below %s (-want +got):\n%s", p.path, diff)
-	}
+	cmptest.Equal(t, fmt.Sprintf("cgroups below %s", p.path), p.want, got)
 	for at := range got {
 		t.Logf("%s: %v", at, got[at].Entity)
 	}

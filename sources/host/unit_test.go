@@ -5,6 +5,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"net/url"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func asReadError(t testing.TB, err error) *metric.ReadError {
@@ -166,9 +168,7 @@ func TestFill(t *testing.T) {
 			t.Errorf("devices = %d, want 2", n)
 		}
 		completeTimes(s, time.Unix(10, 0))
-		if diff := cmp.Diff(want, values(s)); diff != "" {
-			t.Errorf("v2 %v (-want +got):\n%s", v2, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("v2 %v", v2), want, values(s))
 		if s.Times[metric.CPU] != 10e9+1 || s.Times[metric.Memory] != 10e9 {
 			t.Errorf("times = %v, want the counter's for cpu", s.Times)
 		}

@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // parseSource parses the text after "--source=kubelet:".
@@ -41,9 +43,7 @@ func TestParseOptions(t *testing.T) {
 			t.Errorf("%q: %v", source, err)
 			return
 		}
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Options{}, "Selector")); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", source, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("%q", source), want, got, cmpopts.IgnoreFields(Options{}, "Selector"))
 	}
 	f("", func(*Options) {})
 	f("?endpoint=summary", func(o *Options) { o.Endpoint = Summary })
@@ -96,9 +96,7 @@ func TestParseTargets(t *testing.T) {
 		if err != nil {
 			t.Errorf("%q: %v", entries, err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", entries, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("%q", entries), want, got)
 	}
 	guessed := func(name metric.NodeName, address string) Target {
 		return Target{Node: name, Address: address, Guessed: true}
@@ -169,17 +167,13 @@ func TestTargetsOfFacts(t *testing.T) {
 	}
 	got = targets("?port=1&status-port&node-selector=pool=a")
 	want = []Target{{Node: "n1", Address: "host1:1"}, {Node: "n2", Address: "10.0.0.2:10249"}, {Node: "n3"}}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Target{}, "Err")); diff != "" {
-		t.Errorf("the port in the status goes first, and port stands in for it (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "the port in the status goes first, and port stands in for it", want, got, cmpopts.IgnoreFields(Target{}, "Err"))
 	got = targets("?address-types=Hostname")
 	if len(got) != 4 || got[1].Address != "host2:10249" {
 		t.Errorf("got %v, want four targets, n2 by its host name", got)
 	}
 	got = targets("?targets=n9=h:1")
-	if diff := cmp.Diff([]Target{{Node: "n9", Address: "h:1"}}, got); diff != "" {
-		t.Errorf("a static list replaces the nodes (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "a static list replaces the nodes", []Target{{Node: "n9", Address: "h:1"}}, got)
 }
 
 // TestTargetsStay checks that Targets returns the same slice while the nodes do not change, even if

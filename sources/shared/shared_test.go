@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -117,9 +118,7 @@ func equal(t *testing.T, got, want *metric.Batch) {
 			return true
 		}),
 	}
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		t.Errorf("batch (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "batch", want, got, options...)
 }
 
 // TestEachNodeIsReadOnce checks that two replicas read each node once in each round, and that both

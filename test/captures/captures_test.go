@@ -12,12 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
@@ -67,9 +66,7 @@ func TestReplay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(string(want), page.String()); diff != "" {
-				t.Errorf("go test -rewrite writes %s again (-want +got):\n%s", golden, diff)
-			}
+			cmptest.Equal(t, fmt.Sprintf("go test -rewrite writes %s again", golden), string(want), page.String())
 		})
 	}
 }

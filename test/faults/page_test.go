@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // TestPageIsUpToDate compares docs/reliability.md with the table and the results.
@@ -16,9 +16,7 @@ func TestPageIsUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, read(t, "../../docs/reliability.md")); diff != "" {
-		t.Errorf("docs/reliability.md lags behind; run make generate (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "docs/reliability.md lags behind; run make generate", want, read(t, "../../docs/reliability.md"))
 	if _, err := Page([]byte("{}")); err == nil {
 		t.Error("missing results give no error")
 	}

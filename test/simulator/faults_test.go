@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 // victimOf returns the pod that the faults of these tests concern: the fifth
@@ -414,9 +414,7 @@ func TestBulk(t *testing.T) {
 		}
 	}
 	plain := newFleet(t, Options{Nodes: 2, Fresh: true}).Payload("node-0001", Resource, after(11))
-	if diff := cmp.Diff(string(plain), string(short)); diff != "" {
-		t.Errorf("the lines of existing pods have changed (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "the lines of existing pods have changed", string(plain), string(short))
 	if least := 8 * len(plain); len(long) < least { // comments and lines of the node are not repeated
 		t.Errorf("the answer has %d bytes, want at least %d", len(long), least)
 	}

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/weir-metrics/weir/api/replicas/forward"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -85,9 +85,7 @@ func TestWhatTravels(t *testing.T) {
 		"Accept": {"application/json;as=Table", "application/json"}, "Accept-Encoding": {"gzip"},
 		forward.Header: {"1"},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what the leader saw (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "what the leader saw", want, got)
 	if code != http.StatusBadRequest || body != "no such field" || header.Get("Warning") != `299 - "3 pods are missing"` || header.Get("Content-Type") != "application/json" {
 		t.Errorf("the reader got %d %q %v", code, body, header)
 	}

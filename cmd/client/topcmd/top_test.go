@@ -22,6 +22,7 @@ import (
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -153,9 +154,7 @@ web-1   250m         180Mi
 web-2   90m          300Mi           ` + why + `
 `,
 	} {
-		if diff := cmp.Diff(want, run(t.Context(), lister, strings.Fields("top "+args)...)); diff != "" {
-			t.Errorf("weir top %s (-want +got):\n%s", args, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("weir top %s", args), want, run(t.Context(), lister, strings.Fields("top "+args)...))
 	}
 	s := newScreenWith(t, lister, usage.Nodes)
 	update(t, s, tea.WindowSizeMsg{Width: 100, Height: 12})
@@ -206,9 +205,7 @@ web-0   100m         10Mi
 StatefulSet/web   300m         30Mi            3      13
 `,
 	} {
-		if diff := cmp.Diff(want, run(t.Context(), lister, strings.Fields("top "+args)...)); diff != "" {
-			t.Errorf("weir top %s (-want +got):\n%s", args, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("weir top %s", args), want, run(t.Context(), lister, strings.Fields("top "+args)...))
 	}
 }
 
@@ -297,8 +294,6 @@ vault   -            5Mi
 1 of 1 lack a number: -o wide shows why.
 `,
 	} {
-		if diff := cmp.Diff(want, run(t.Context(), lister, strings.Fields("top "+args)...)); diff != "" {
-			t.Errorf("weir top %s (-want +got):\n%s", args, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("weir top %s", args), want, run(t.Context(), lister, strings.Fields("top "+args)...))
 	}
 }

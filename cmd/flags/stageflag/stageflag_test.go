@@ -1,10 +1,13 @@
 package stageflag
 
 import (
+	"fmt"
 	"net/url"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func TestParse(t *testing.T) {
@@ -22,9 +25,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q): %v", text, err)
 			continue
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("Parse(%q) (-want +got):\n%s", text, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("Parse(%q)", text), want, got)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
@@ -16,6 +15,7 @@ import (
 	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/internal/history/weirseries"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 	"github.com/weir-metrics/weir/test/promtest"
 )
 
@@ -66,9 +66,7 @@ func TestPoints(t *testing.T) {
 		"what nobody has measured":        {other, metric.CPUUsageRate, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, p.Points(c.e, c.id, from, end)); diff != "" {
-				t.Errorf("points (-want +got):\n%s", diff)
-			}
+			cmptest.Equal(t, "points", c.want, p.Points(c.e, c.id, from, end))
 		})
 	}
 	if got := p.Points(web, metric.CPUUsageRate, start, start.Add(time.Minute)); len(got) != 5 {

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func TestParseUint(t *testing.T) {
@@ -37,9 +37,7 @@ func TestPairs(t *testing.T) {
 	got := pairs("MemTotal:       16 kB\nInactive(file):   1024 kB\nHugePages_Total:       3\npgfault 7\n\n" +
 		"torn\nnegative -1\nfar 99999999999999999999\nfar_kB 18446744073709551615 kB\nodd 7 MB\nlong 7 kB and more\nlast 9")
 	want := map[string]uint64{"MemTotal": 16384, "Inactive(file)": 1 << 20, "HugePages_Total": 3, "pgfault": 7, "last": 9}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Pairs (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "Pairs", want, got)
 	for name := range cgroupfs.Pairs([]byte("a 1\nb 2\n")) {
 		if string(name) != "a" {
 			t.Errorf("%q came after the loop was left", name)
@@ -122,9 +120,7 @@ func FuzzPairs(f *testing.F) {
 		for name, value := range got {
 			fmt.Fprintf(&plain, "%s: %d\n", name, value)
 		}
-		if diff := cmp.Diff(got, pairs(plain.String())); diff != "" {
-			t.Errorf("written plainly %q (-want +got):\n%s", plain.String(), diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("written plainly %q", plain.String()), got, pairs(plain.String()))
 	})
 }
 

@@ -8,14 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func TestOverlays(t *testing.T) {
 	f := func(mountinfo string, want ...overlay) {
 		t.Helper()
-		if diff := cmp.Diff(want, parseOverlays([]byte(mountinfo)), cmp.AllowUnexported(overlay{})); diff != "" {
-			t.Errorf("%s(-want +got):\n%s", mountinfo, diff)
-		}
+		cmptest.Equal(t, mountinfo, want, parseOverlays([]byte(mountinfo)), cmp.AllowUnexported(overlay{}))
 	}
 	f("44 27 0:39 / / rw,relatime master:1 - overlay overlay rw,lowerdir=/l/1:/l/2,upperdir=/s/9/fs,workdir=/s/9/work,uuid=on\n",
 		overlay{"/", "/s/9/fs"})

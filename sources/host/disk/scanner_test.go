@@ -20,6 +20,7 @@ import (
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/background"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func TestPodIsSummedUpAsTheKubeletDoes(t *testing.T) {
@@ -46,9 +47,7 @@ func TestPodIsSummedUpAsTheKubeletDoes(t *testing.T) {
 	for _, v := range []string{"empty-dir/cache", "empty-dir/scratch", "configmap/config", "secret/token"} {
 		want[filepath.Base(v)] = truth(t, n.pod(uid, "volumes/kubernetes.io~"+v))
 	}
-	if diff := cmp.Diff(want, volumes, cmp.AllowUnexported(diskUse{})); diff != "" {
-		t.Errorf("volumes (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "volumes", want, volumes, cmp.AllowUnexported(diskUse{}))
 	if got := slices.Sorted(maps.Keys(pod.Containers)); !slices.Equal(got, []string{"app", "sidecar"}) {
 		t.Errorf("containers = %v", got)
 	}
@@ -198,9 +197,7 @@ func TestNobodyKnowsThePod(t *testing.T) {
 		appID: {truth(t, n.layer(appID))}, sidecarID: {truth(t, n.layer(sidecarID))}, pauseID: {truth(t, n.layer(pauseID))},
 		"app": {1: logs}, "sidecar": {1: truth(t, n.logs(uid, "sidecar/0.log"))}, "init": {1: truth(t, n.logs(uid, "init/0.log"))},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(diskUse{})); diff != "" {
-		t.Errorf("containers (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "containers", want, got, cmp.AllowUnexported(diskUse{}))
 }
 
 func TestMemoryVolume(t *testing.T) {

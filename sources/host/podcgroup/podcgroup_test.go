@@ -1,12 +1,12 @@
 package podcgroup
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 const (
@@ -70,18 +70,14 @@ var recognised = []struct {
 
 func TestParse(t *testing.T) {
 	for _, c := range recognised {
-		if diff := cmp.Diff(c.want, Parse(c.path)); diff != "" {
-			t.Errorf("Parse(%q) (-want +got):\n%s", c.path, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("Parse(%q)", c.path), c.want, Parse(c.path))
 	}
 }
 
 func TestParseUncanonical(t *testing.T) {
 	f := func(path metric.CgroupPath, want Ref) {
 		t.Helper()
-		if diff := cmp.Diff(want, Parse(path)); diff != "" {
-			t.Errorf("Parse(%q) (-want +got):\n%s", path, diff)
-		}
+		cmptest.Equal(t, fmt.Sprintf("Parse(%q)", path), want, Parse(path))
 	}
 	// These have upper case and underscores where the driver does not use them.
 	f("/kubepods/pod"+metric.CgroupPath(strings.ToUpper(under)), Ref{Kind: Pod, Driver: Cgroupfs, QoS: Guaranteed, UID: uid})

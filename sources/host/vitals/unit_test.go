@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
+	"github.com/weir-metrics/weir/test/cmptest"
 )
 
 func TestChooseDirs(t *testing.T) {
@@ -270,9 +270,7 @@ func TestParseEntries(t *testing.T) {
 		data = append(data, entry(uint64(i+1), e.kind, e.name)...)
 	}
 	want := []string{"4 burstable", "5 odd", "7 a"}
-	if diff := cmp.Diff(want, entries(data)); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	}
+	cmptest.Equal(t, "entries", want, entries(data))
 	if got := entries(data[:len(data)-1]); len(got) != 2 {
 		t.Errorf("cut short: %q, want the first two", got)
 	}
