@@ -51,10 +51,11 @@ func manyEnds(n int) (all ends) {
 	return all
 }
 
-func serveDeaths(t *testing.T, h http.Handler) *httptest.Server {
+// serve starts a server with h for these paths.
+func serve(t *testing.T, paths []string, h http.Handler) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
-	for _, path := range DeathPaths() {
+	for _, path := range paths {
 		mux.Handle(path, h)
 	}
 	server := httptest.NewServer(mux)
@@ -62,9 +63,26 @@ func serveDeaths(t *testing.T, h http.Handler) *httptest.Server {
 	return server
 }
 
+// answers compares the status and the kind of the answer of each path.
+func answers(t *testing.T, url string, want map[string]string) {
+	t.Helper()
+	for path, want := range want {
+		resp, err := http.Get(url + weirdev.Path + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer struct{ Kind string }
+		err = json.NewDecoder(resp.Body).Decode(&answer)
+		resp.Body.Close()
+		if got := fmt.Sprint(resp.StatusCode, " ", answer.Kind); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", path, got, err, want)
+		}
+	}
+}
+
 // The client reads what the handler wrote. A list leaves out runs without an error, and is bounded.
 func TestDeaths(t *testing.T) {
-	server := serveDeaths(t, NewDeathHandler(manyEnds(1000), nil, nil))
+	server := serve(t, DeathPaths(), NewDeathHandler(manyEnds(1000), nil, nil))
 	c := client(t, server.URL, nil)
 	f := func(what string, q death.Query, deaths, completed, leftOut int, summary string) {
 		t.Helper()
@@ -79,23 +97,12 @@ func TestDeaths(t *testing.T) {
 	f("a container", death.Query{Namespace: "shop", Pod: "web", Container: "app"}, 1, 0, 0, "1 death in container app of pod shop/web in the last hour.")
 	f("nothing", death.Query{Namespace: "calm"}, 0, 0, 0, "Nothing ended in namespace calm in the last hour.")
 
-	for path, want := range map[string]string{
+	answers(t, server.URL, map[string]string{
 		"deaths":                               "200 DeathReport",
 		"namespaces/shop/deaths?pod=web":       "200 DeathReport",
 		"namespaces/shop/deaths?container=app": "400 Status",
 		"deaths?pod=web":                       "400 Status",
-	} {
-		resp, err := http.Get(server.URL + weirdev.Path + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var answer struct{ Kind string }
-		err = json.NewDecoder(resp.Body).Decode(&answer)
-		resp.Body.Close()
-		if got := fmt.Sprint(resp.StatusCode, " ", answer.Kind); err != nil || got != want {
-			t.Errorf("%s: %s, %v; want %s", path, got, err, want)
-		}
-	}
+	})
 }
 
 // Callers that may read the numbers of a pod, and not the pod itself, do not see what its containers wrote.

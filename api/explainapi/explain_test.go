@@ -99,22 +99,15 @@ func village() *explain.Explainer {
 	}}}
 }
 
-func serve(t *testing.T, w *explain.Explainer) *httptest.Server {
+func serveExplainer(t *testing.T, w *explain.Explainer) *httptest.Server {
 	t.Helper()
-	h := NewHandler(Options{Explainer: func() *explain.Explainer { return w }})
-	mux := http.NewServeMux()
-	for _, path := range Paths() {
-		mux.Handle(path, h)
-	}
-	srv := httptest.NewServer(mux)
-	t.Cleanup(srv.Close)
-	return srv
+	return serve(t, Paths(), NewHandler(Options{Explainer: func() *explain.Explainer { return w }}))
 }
 
 // The client reads what the handler wrote, and that is the answer of the explainer.
 func TestThereAndBack(t *testing.T) {
 	w := village()
-	c := client(t, serve(t, w).URL, nil)
+	c := client(t, serveExplainer(t, w).URL, nil)
 	same := func(what string, want, got any, err error) {
 		t.Helper()
 		if err != nil {
@@ -211,7 +204,7 @@ func TestWorkloadIsNotItsNamespace(t *testing.T) {
 
 // Every answer has its kind.
 func TestKinds(t *testing.T) {
-	srv := serve(t, village())
+	srv := serveExplainer(t, village())
 	for path, want := range map[string]string{
 		"namespaces/shop/pods/web/explanation":               "PodExplanation",
 		"namespaces/shop/pods/web/explanation?container=app": "ContainerExplanation",
@@ -287,7 +280,7 @@ func TestProblems(t *testing.T) {
 func TestExplainsBeforeTheFirstRead(t *testing.T) {
 	w := village()
 	w.View = nil
-	c := client(t, serve(t, w).URL, nil)
+	c := client(t, serveExplainer(t, w).URL, nil)
 	e, err := c.Pod(t.Context(), metric.PodRef{Namespace: "bank", Name: "vault"})
 	if err != nil || len(e.Findings) == 0 || e.Findings[0].Reason != "PodPending" {
 		t.Errorf("a pending pod: got %+v, %v; want PodPending", e, err)

@@ -2,7 +2,6 @@ package explainapi
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
@@ -88,12 +87,7 @@ func slowHandler(m slow.View) http.Handler {
 
 // The client reads what the handler wrote. A list is bounded.
 func TestSlow(t *testing.T) {
-	mux := http.NewServeMux()
-	for _, path := range SlowPaths() {
-		mux.Handle(path, slowHandler(newSlowMemory(250)))
-	}
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
+	server := serve(t, SlowPaths(), slowHandler(newSlowMemory(250)))
 	c := client(t, server.URL, nil)
 	f := func(what string, q slow.Query, pods, leftOut int, summary string) {
 		t.Helper()
@@ -105,7 +99,7 @@ func TestSlow(t *testing.T) {
 	f("the cluster", slow.Query{}, slow.MaxPods, 150, "250 pods in the cluster waited for CPU, memory or disk I/O for more than 1% of the last 5m.")
 	f("a namespace", slow.Query{Namespace: "batch", Window: time.Minute}, 0, 0, "No pod in namespace batch waited for CPU, memory or disk I/O for more than 1% of the last 1m.")
 	f("a pod", slow.Query{Namespace: "shop", Pod: "web-7"}, 1, 0, "Pod shop/web-7 waited for CPU 50% of the last 5m, because of batch/hog.")
-	for path, want := range map[string]string{
+	answers(t, server.URL, map[string]string{
 		"slow":                                   "200 SlowReport",
 		"slow?window=15m":                        "200 SlowReport",
 		"slow?window=16m":                        "400 Status",
@@ -114,18 +108,7 @@ func TestSlow(t *testing.T) {
 		"slow?pod=web-7":                         "400 Status",
 		"namespaces/shop/slow?pod=web-7":         "200 SlowReport",
 		"namespaces/shop/slow?pod=web-999999999": "404 Status",
-	} {
-		resp, err := http.Get(server.URL + weirdev.Path + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var answer struct{ Kind string }
-		err = json.NewDecoder(resp.Body).Decode(&answer)
-		resp.Body.Close()
-		if got := fmt.Sprint(resp.StatusCode, " ", answer.Kind); err != nil || got != want {
-			t.Errorf("%s: %s, %v; want %s", path, got, err, want)
-		}
-	}
+	})
 }
 
 // Neighbours are named for callers that may list the pods of their namespace.
