@@ -62,6 +62,19 @@ func get(t *testing.T, c custom_metrics.CustomMetricsClient, object, name, selec
 	return line(v)
 }
 
+// question asks for a metric of one object; want is the answer as get writes it.
+type question struct{ object, metric, selector, want string }
+
+// ask compares the answers with the wanted ones.
+func ask(t *testing.T, c custom_metrics.CustomMetricsClient, all []question) {
+	t.Helper()
+	for _, q := range all {
+		if got := get(t, c, q.object, q.metric, q.selector); got != q.want {
+			t.Errorf("%s{%s} of %s\n got %s\nwant %s", q.metric, q.selector, q.object, got, q.want)
+		}
+	}
+}
+
 func list(t *testing.T, m custom_metrics.MetricsInterface, kind, selector, name, metricSelector string) string {
 	t.Helper()
 	l, err := m.GetForObjects(schema.ParseGroupKind(kind), mustParse(t, selector), name, mustParse(t, metricSelector))
@@ -77,7 +90,7 @@ func list(t *testing.T, m custom_metrics.MetricsInterface, kind, selector, name,
 
 func TestOneObject(t *testing.T) {
 	c, _ := client(t, serve(t, village(t)))
-	for _, test := range []struct{ object, metric, selector, want string }{
+	ask(t, c, []question{
 		{"Pod shop/web-0", "cpu_usage_cores", "", "Pod shop/web-0 250m at 0s over 30s"},
 		{"Pod shop/web-1", "network_receive_bytes_per_second", "", "Pod shop/web-1 2000500m at -1s over 30s"},
 		{"Pod shop/web-0", "network_receive_bytes_total", "", "Pod shop/web-0 1M at 0s over 0s"},
@@ -92,16 +105,12 @@ func TestOneObject(t *testing.T) {
 		{"Node n1", "uptime_seconds", "", "Node n1 90500m at -2s over 0s"},
 		{"Namespace shop", "network_receive_bytes_per_second", "", "Namespace shop 3001750m at -1s over 30s"},
 		{"Namespace shop", "memory_request_bytes", "", "Namespace shop 128Mi at -1s over 0s"},
-	} {
-		if got := get(t, c, test.object, test.metric, test.selector); got != test.want {
-			t.Errorf("%s of %s\n got %s\nwant %s", test.metric, test.object, got, test.want)
-		}
-	}
+	})
 }
 
 func TestMetricSelectors(t *testing.T) {
 	c, _ := client(t, serve(t, village(t)))
-	for _, test := range []struct{ object, metric, selector, want string }{
+	ask(t, c, []question{
 		{"Pod shop/web-0", "cpu_usage_cores", "container=app", "Pod shop/web-0 200m at 0s over 20s"},
 		{"Pod shop/web-0", "cpu_usage_cores", "container!=app", "Pod shop/web-0 50m at 0s over 20s"},
 		{"Pod shop/web-0", "cpu_usage_cores", "container", "Pod shop/web-0 250m at 0s over 20s"},
@@ -124,11 +133,7 @@ func TestMetricSelectors(t *testing.T) {
 		{"Pod shop/web-0", "network_receive_bytes_per_second", "interface>3", "the metric selector compares interface by \"gt\": choose by =, !=, in, notin or existence"},
 		{"Node n1", "cpu_usage_cores", "mode=user", "cpu_usage_cores has no label mode: leave the metric selector out"},
 		{"Namespace shop", "network_receive_bytes_per_second", "interface=eth0", "network_receive_bytes_per_second has no label interface: leave the metric selector out"},
-	} {
-		if got := get(t, c, test.object, test.metric, test.selector); got != test.want {
-			t.Errorf("%s{%s} of %s\n got %s\nwant %s", test.metric, test.selector, test.object, got, test.want)
-		}
-	}
+	})
 }
 
 func TestAbsenceHasAReason(t *testing.T) {
@@ -384,16 +389,12 @@ func TestEndedRun(t *testing.T) {
 	w.write(t, b)
 	c, _ := client(t, serve(t, w))
 	w.facts = w.facts.With(cluster.FactsChange{Synced: true, At: noon.Add(time.Second), Pods: []*cluster.Pod{running("a", noon.Add(500*time.Millisecond))}})
-	for _, test := range []struct{ object, metric, selector, want string }{
+	ask(t, c, []question{
 		{"Pod shop/a", "cpu_usage_cores", "", "shop/a has no cpu_usage_cores: a container of the pod started after its node was last read (NodeNotScrapedYet)"},
 		{"Pod shop/a", "memory_working_set_bytes", "", "shop/a has no memory_working_set_bytes: a container of the pod started after its node was last read (NodeNotScrapedYet)"},
 		{"Pod shop/a", "cpu_usage_cores", "container=app", "shop/a has no cpu_usage_cores: a container of the pod started after its node was last read (NodeNotScrapedYet)"},
 		{"Pod shop/a", "network_receive_bytes_per_second", "", "Pod shop/a 5 at 0s over 15s"},
 		{"Pod shop/b", "cpu_usage_cores", "", "Pod shop/b 1 at 0s over 15s"},
 		{"Pod shop/b", "cpu_usage_cores", "container=app", "Pod shop/b 1 at 0s over 15s"},
-	} {
-		if got := get(t, c, test.object, test.metric, test.selector); got != test.want {
-			t.Errorf("%s{%s} of %s\n got %s\nwant %s", test.metric, test.selector, test.object, got, test.want)
-		}
-	}
+	})
 }

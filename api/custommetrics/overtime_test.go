@@ -99,7 +99,7 @@ func readRules(t *testing.T, text string) *externalmetrics.Provider {
 func TestOverTime(t *testing.T) {
 	config := serveRules(t, remembered(t), readRules(t, rulesOverTime))
 	c, warnings := client(t, config)
-	for _, test := range []struct{ object, metric, selector, want string }{
+	ask(t, c, []question{
 		{"Pod shop/web-0", "memory_mean_5m", "", "Pod shop/web-0 672Mi at 0s over 300s"},
 		{"Pod shop/web-0", "memory_max_5m", "", "Pod shop/web-0 1280Mi at 0s over 300s"},
 		{"Pod shop/web-0", "memory_p50_5m", "", "Pod shop/web-0 672Mi at 0s over 300s"},
@@ -119,11 +119,7 @@ func TestOverTime(t *testing.T) {
 		// The rule of nodes has the name of a metric of the catalogue, which pods still have.
 		{"Node n1", "memory_working_set_bytes", "", "Node n1 2560Mi at 0s over 300s"},
 		{"Pod shop/web-0", "memory_working_set_bytes", "", "Pod shop/web-0 1280Mi at 0s over 0s"},
-	} {
-		if got := get(t, c, test.object, test.metric, test.selector); got != test.want {
-			t.Errorf("%s{%s} of %s\n got %s\nwant %s", test.metric, test.selector, test.object, got, test.want)
-		}
-	}
+	})
 	warnings.Take()
 	got := list(t, c.NamespacedMetrics("shop"), "Pod", "app=web", "memory_max_5m", "")
 	if want := "Pod shop/web-0 1280Mi at 0s over 300s\nPod shop/web-1 1280Mi at 0s over 300s"; got != want {
