@@ -67,6 +67,18 @@ func TestPodIsSummedUpAsTheKubeletDoes(t *testing.T) {
 	}
 }
 
+// scanned scans the pods, and returns one of them. Its ephemeral storage must be want.
+func scanned(t *testing.T, n *node, uid metric.PodUID, want diskUse) *PodUsage {
+	t.Helper()
+	s := newScanner(t, n.options())
+	s.scanPods(context.Background(), false)
+	pod, _ := s.Pod(uid)
+	if got := used(pod.Ephemeral); got != want {
+		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
+	}
+	return pod
+}
+
 // TestUnknown checks that a pod without one of its parts has no sum. Each case hides one part; the
 // other figures are present.
 func TestUnknown(t *testing.T) {
@@ -141,12 +153,7 @@ func TestOwnPod(t *testing.T) {
 	n.file("/proc/101/cgroup", "0::/\n")
 	n.file("/proc/102/cgroup", "0::/../cri-containerd-"+sidecarID+".scope\n")
 	n.file("/proc/103/cgroup", "0::/../cri-containerd-"+pauseID+".scope\n")
-	s := newScanner(t, n.options())
-	s.scanPods(context.Background(), false)
-	pod, _ := s.Pod(uid)
-	if got, want := used(pod.Ephemeral), n.sum(uid); got != want {
-		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
-	}
+	scanned(t, n, uid, n.sum(uid))
 }
 
 // TestOtherProcessesOfAContainer checks that a process with another root, or one that has ended, is
@@ -158,12 +165,7 @@ func TestOtherProcessesOfAContainer(t *testing.T) {
 	n.file(strings.TrimPrefix(dir, n.root)+"/mountinfo", "9 1 254:0 /var/chroot / rw - ext4 /dev/vda rw\n")
 	must(t, os.Remove(filepath.Join(n.process(uid, appID, "/"), "mountinfo")))
 	must(t, os.Remove(filepath.Join(n.process(uid, appID, "/"), "cgroup")))
-	s := newScanner(t, n.options())
-	s.scanPods(context.Background(), false)
-	pod, _ := s.Pod(uid)
-	if got, want := used(pod.Ephemeral), n.sum(uid); got != want {
-		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
-	}
+	scanned(t, n, uid, n.sum(uid))
 }
 
 // TestPodHasEnded checks that a pod without running containers still has its files on disk.
@@ -172,12 +174,7 @@ func TestPodHasEnded(t *testing.T) {
 	write(t, 10_000, n.pod(other, "volumes/kubernetes.io~empty-dir/cache/file"))
 	write(t, 10_000, n.logs(other, "init", "0.log"))
 	n.running[other] = map[string]string{}
-	s := newScanner(t, n.options())
-	s.scanPods(context.Background(), false)
-	pod, _ := s.Pod(other)
-	if got, want := used(pod.Ephemeral), truth(t, n.pod(other, "volumes/kubernetes.io~empty-dir/cache")); got != want {
-		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
-	}
+	scanned(t, n, other, truth(t, n.pod(other, "volumes/kubernetes.io~empty-dir/cache")))
 }
 
 func TestNobodyKnowsThePod(t *testing.T) {
@@ -207,12 +204,7 @@ func TestMemoryVolume(t *testing.T) {
 	memory := n.pod(uid, "volumes/kubernetes.io~empty-dir/memory")
 	mount(t, "tmpfs", memory, "tmpfs", "")
 	write(t, 123_456, memory, "file")
-	s := newScanner(t, n.options())
-	s.scanPods(context.Background(), false)
-	pod, _ := s.Pod(uid)
-	if got := used(pod.Ephemeral); got != want {
-		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
-	}
+	pod := scanned(t, n, uid, want)
 	for _, v := range pod.Volumes {
 		if v.Name == "memory" {
 			if got, want := used(&v.FsStats), truth(t, memory); got != want || got.bytes < 123_456 {
@@ -230,12 +222,7 @@ func TestNodeInMemory(t *testing.T) {
 	n := newNode(t)
 	mount(t, "tmpfs", n.path("/var/lib/kubelet"), "tmpfs", "")
 	n.fill(uid)
-	s := newScanner(t, n.options())
-	s.scanPods(context.Background(), false)
-	pod, _ := s.Pod(uid)
-	if got, want := used(pod.Ephemeral), n.sum(uid); got != want {
-		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
-	}
+	scanned(t, n, uid, n.sum(uid))
 }
 
 func TestPodsComeAndGo(t *testing.T) {
