@@ -115,11 +115,10 @@ func newFigure(r Resource, o *Options, pods ...PodUsage) *UsageFigure {
 		return f
 	}
 	cut := f.From.Add(f.To.Sub(f.From) * 2 / 3)
-	before := make([]PodUsage, len(pods))
-	for i, p := range pods {
-		before[i] = PodUsage{p.Pod, slices.DeleteFunc(slices.Clone(p.Points), func(p UsagePoint) bool { return p.At.After(cut) })}
+	for i := range pods { // the points are summarize's own
+		pods[i].Points = slices.DeleteFunc(pods[i].Points, func(p UsagePoint) bool { return p.At.After(cut) })
 	}
-	known, _ := summarizeWithSeason(r, o, before)
+	known, _ := summarizeWithSeason(r, o, pods)
 	later := slices.DeleteFunc(all, func(p UsagePoint) bool { return !p.At.After(cut) })
 	if known == nil || o.Tool != nil && known.Estimate == nil || len(later) == 0 {
 		return f
