@@ -24,10 +24,11 @@ func stopReason(s cluster.PodStop) string {
 	if _, ok := ParseEvicted(s.Message); ok {
 		return "Evicted"
 	}
-	for text, reason := range map[string]string{"node shutdown": "Terminated", "critical pod": "Preempting"} {
-		if strings.Contains(s.Message, text) {
-			return reason
-		}
+	switch {
+	case strings.Contains(s.Message, "node shutdown"):
+		return "Terminated"
+	case strings.Contains(s.Message, "critical pod"):
+		return "Preempting"
 	}
 	return ""
 }

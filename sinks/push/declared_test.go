@@ -38,8 +38,8 @@ func TestDeclaredOnceAMinute(t *testing.T) {
 	}
 	const interval = 15 * time.Second
 	now := time.UnixMilli(1_800_000_000_000)
-	// rounds writes rounds, and returns how many times the request, its share that is used and the
-	// memory in use were sent. There is no request if it is 0.
+	// rounds writes n rounds of one pod. It returns how many times the memory request, the used share of
+	// it and the memory in use were sent. A request of 0 means that the pod has none.
 	rounds := func(n int, uid metric.PodUID, request float64) (times [3]int) {
 		t.Helper()
 		clear(format.values)

@@ -2,7 +2,6 @@ package push
 
 import (
 	"hash/maphash"
-	"math"
 	"slices"
 
 	"github.com/weir-metrics/weir/metric"
@@ -108,22 +107,22 @@ type point struct {
 
 // declaration is what was last sent of an entity's requests, limits and capacities.
 type declaration struct {
-	hash uint64 // of the values
+	hash uint64 // of the IDs and values
 	sent int64  // in milliseconds since the Unix epoch
 }
 
 // declares reports whether the declared values of an entity are to be sent at a time: they changed, a
 // series of them ended, or an interval ended since they were sent. Of all samples that an entity has in
 // each round, they are three in five.
-func (e *entityState[L]) declares(points []point, at, interval, phase int64) bool {
+func (e *entityState[L]) declares(seed maphash.Seed, points []point, at, interval, phase int64) bool {
 	if len(points) == 0 {
 		return false
 	}
 	due := (at+phase)/interval != (e.declared.sent+phase)/interval
-	hash := uint64(14695981039346656037) // FNV-1a over words
+	hash := uint64(0)
 	for i := range points {
-		p := &points[i]
-		hash = ((hash^uint64(p.id))*fnvPrime ^ math.Float64bits(p.value)) * fnvPrime
+		p := points[i]
+		hash ^= maphash.Comparable(seed, point{id: p.id, value: p.value})
 		due = due || !e.live.Has(p.id)
 	}
 	if due = due || hash != e.declared.hash; due {
@@ -131,8 +130,6 @@ func (e *entityState[L]) declares(points []point, at, interval, phase int64) boo
 	}
 	return due
 }
-
-const fnvPrime = 1099511628211
 
 // times has the times of each group's readings, and of its rates, in milliseconds since the Unix epoch.
 type times [2][metric.NumGroups]int64

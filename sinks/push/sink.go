@@ -180,12 +180,12 @@ func (s *Sink[L]) add(source *sourceState[L], sample *metric.Sample, at int64) {
 		if p := (point{id, value, t}); d.Declared() {
 			s.mu.declared = append(s.mu.declared, p)
 		} else {
-			s.addPoint(e, p)
+			s.addValue(e, p)
 		}
 	}
-	if e.declares(s.mu.declared, at, s.o.DeclaredInterval.Milliseconds(), source.phase) {
+	if e.declares(s.mu.entities.seed, s.mu.declared, at, s.o.DeclaredInterval.Milliseconds(), source.phase) {
 		for _, p := range s.mu.declared {
-			s.addPoint(e, p)
+			s.addValue(e, p)
 		}
 	}
 	if last != before {
@@ -216,20 +216,20 @@ func (s *Sink[L]) end(e *entityState[L], keep func(metric.ID) bool) {
 	for _, id := range e.live.All() {
 		if !keep(id) {
 			ended.Add(id)
-			s.send(e, Point[L]{Metric: id, Time: *last.at(id) + 1, Ended: true})
+			s.addPoint(e, Point[L]{Metric: id, Time: *last.at(id) + 1, Ended: true})
 		}
 	}
 	e.live.Remove(&ended)
 }
 
-// addPoint adds one value to the request.
-func (s *Sink[L]) addPoint(e *entityState[L], p point) {
+// addValue adds one value of an entity to the request.
+func (s *Sink[L]) addValue(e *entityState[L], p point) {
 	e.live.Add(p.id)
-	s.send(e, Point[L]{Metric: p.id, Value: series.Value(p.value, metric.Catalogue[p.id].Unit), Time: p.time})
+	s.addPoint(e, Point[L]{Metric: p.id, Value: series.Value(p.value, metric.Catalogue[p.id].Unit), Time: p.time})
 }
 
-// send adds one point of an entity to the request, which goes to the queue when it is full.
-func (s *Sink[L]) send(e *entityState[L], p Point[L]) {
+// addPoint adds one point of an entity to the request, which goes to the queue when it is full.
+func (s *Sink[L]) addPoint(e *entityState[L], p Point[L]) {
 	if s.mu.points == 0 {
 		s.mu.since = time.Now()
 	}
