@@ -33,7 +33,7 @@ const ghostNode, ghostTaint = "ghost", "death-matrix"
 // first is the pod that has another preempted, before a critical one preempts it.
 const first = "first"
 
-// signalled are the pods whose container gets a signal from a process on the node.
+// signalled are pods. A process on the node sends a signal to the container of each.
 var signalled = map[string]struct {
 	signal unix.Signal
 	cause  death.Cause
