@@ -1,7 +1,6 @@
 package recordingcmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -41,12 +40,11 @@ A time is one of day, 2026-11-02T15:04:05Z, or a duration from the beginning.`,
 			if err != nil {
 				return err
 			}
-			file, r, err := Open(args[0])
+			file, err := openFile(args[0])
 			if err != nil {
 				return err
 			}
 			defer file.Close()
-			defer r.Close()
 			out, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 			if errors.Is(err, os.ErrExist) {
 				return cli.Hintf(fmt.Errorf("write the part: %w", err), "Name a file that is not there yet.")
@@ -56,12 +54,9 @@ A time is one of day, 2026-11-02T15:04:05Z, or a duration from the beginning.`,
 			}
 			line := cli.StartProgress(cmd.ErrOrStderr())
 			defer line.Stop()
-			rounds, err := cut(cmd.Context(), r, ShowRead(line, file, r), out, begin, end)
+			rounds, err := cut(file.frames(cmd.Context(), line), out, begin, end)
 			line.Stop()
-			// The rounds before a truncation or damage are in the new file.
-			var truncated *recording.TruncatedError
-			var damaged *recording.DamagedError
-			if errors.As(err, &truncated) || errors.As(err, &damaged) {
+			if endsEarly(err) { // the rounds before that are in the new file
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", args[0], err)
 				err = nil
 			}
@@ -81,17 +76,20 @@ A time is one of day, 2026-11-02T15:04:05Z, or a duration from the beginning.`,
 	return cmd
 }
 
-// cut writes the frames of a period to out and returns how many rounds it wrote. It calls showRead
-// before each frame.
-func cut(ctx context.Context, r *recording.Reader, showRead func(), out io.Writer, from, to Time) (rounds int, err error) {
-	p := partWriter{out: out}
+// cut writes the frames of a period to out and returns how many rounds it wrote.
+func cut(frames iter.Seq2[recording.Frame, error], out io.Writer, from, to Time) (rounds int, err error) {
+	p := part{from: from, to: to, targets: map[scaleTarget]*recording.ScaleTarget{}, out: out}
 	defer func() { err = errors.Join(err, p.close()) }()
-	s := selector{from: from, to: to, targets: map[scaleTarget]*recording.ScaleTarget{}}
-	for f, err := range s.frames(ctx, r, showRead) {
-		if err != nil {
+	for f, err := range frames {
+		switch {
+		case err != nil:
 			return rounds, err
+		case p.isAfter(&f):
+			return rounds, nil
+		case p.isBefore(&f):
+			continue
 		}
-		if err := p.write(&f, s.targets); err != nil {
+		if err := p.write(&f); err != nil {
 			return rounds, err
 		}
 		if f.Kind == recording.Round {
@@ -101,65 +99,41 @@ func cut(ctx context.Context, r *recording.Reader, showRead func(), out io.Write
 	return rounds, nil
 }
 
-// selector selects the frames of a period of a recording.
-type selector struct {
+// part is the part of a recording in a period, as it is written. It begins a recording with the first
+// frame, and another one after each restart of the recording weir.
+type part struct {
 	from, to Time
-	first    time.Time // of the recording
+	first    time.Time // of the whole recording
 	// targets are the scale targets as they were before the period. The part begins with them.
 	targets map[scaleTarget]*recording.ScaleTarget
-}
 
-// frames yields the frames of the period, and all Begin frames up to its end, which have no time of
-// their own. It ends with the period, or with an error.
-func (s *selector) frames(ctx context.Context, r *recording.Reader, showRead func()) iter.Seq2[recording.Frame, error] {
-	return func(yield func(recording.Frame, error) bool) {
-		for ctx.Err() == nil {
-			showRead()
-			f, err := r.Next()
-			if errors.Is(err, io.EOF) || err == nil && s.isAfter(&f) {
-				return
-			}
-			if err == nil && s.isBefore(&f) {
-				continue
-			}
-			if !yield(f, err) || err != nil {
-				return
-			}
-		}
-		yield(recording.Frame{}, ctx.Err())
-	}
-}
-
-// isAfter reports whether f is after the period.
-func (s *selector) isAfter(f *recording.Frame) bool {
-	if s.first.IsZero() {
-		s.first = f.Now
-	}
-	return s.to.Given && f.Kind != recording.Begin && !f.Now.Before(s.to.Since(s.first))
-}
-
-// isBefore reports whether f is before the period. It stores the state of scale targets.
-func (s *selector) isBefore(f *recording.Frame) bool {
-	if f.Kind == recording.Begin || !s.from.Given || !f.Now.Before(s.from.Since(s.first)) {
-		return false
-	}
-	if f.Kind == recording.Scale {
-		s.targets[scaleTargetOf(f.Scale)] = f.Scale
-	}
-	return true
-}
-
-// partWriter writes the frames of a part. It begins a recording with the first frame, and another
-// one after each restart of the recording weir.
-type partWriter struct {
 	out       io.Writer
 	w         *recording.Writer // nil before the first frame
 	restarted bool
 	writer    string // the version of weir that recorded the next frames
 }
 
-// write writes f. If f begins a recording, targets are written before it and removed.
-func (p *partWriter) write(f *recording.Frame, targets map[scaleTarget]*recording.ScaleTarget) error {
+// isAfter reports whether f is after the period. A Begin frame has no time of its own.
+func (p *part) isAfter(f *recording.Frame) bool {
+	if p.first.IsZero() {
+		p.first = f.Now
+	}
+	return p.to.Given && f.Kind != recording.Begin && !f.Now.Before(p.to.Since(p.first))
+}
+
+// isBefore reports whether f is before the period. It stores the state of scale targets.
+func (p *part) isBefore(f *recording.Frame) bool {
+	if f.Kind == recording.Begin || !p.from.Given || !f.Now.Before(p.from.Since(p.first)) {
+		return false
+	}
+	if f.Kind == recording.Scale {
+		p.targets[scaleTargetOf(f.Scale)] = f.Scale
+	}
+	return true
+}
+
+// write writes f, after what begins a recording if f is its first frame.
+func (p *part) write(f *recording.Frame) error {
 	if f.Kind == recording.Begin {
 		p.restarted, p.writer = p.restarted || f.Fresh && p.w != nil, f.By
 		if !f.Missing.IsZero() && p.w != nil {
@@ -168,14 +142,15 @@ func (p *partWriter) write(f *recording.Frame, targets map[scaleTarget]*recordin
 		return nil
 	}
 	if p.w == nil || p.restarted {
-		if err := p.begin(f.Now, targets); err != nil {
+		if err := p.begin(f.Now); err != nil {
 			return err
 		}
 	}
 	return copyFrame(p.w, f)
 }
 
-func (p *partWriter) begin(now time.Time, targets map[scaleTarget]*recording.ScaleTarget) error {
+// begin begins a recording. The first one gets the targets.
+func (p *part) begin(now time.Time) error {
 	if err := p.close(); err != nil {
 		return err
 	}
@@ -184,17 +159,17 @@ func (p *partWriter) begin(now time.Time, targets map[scaleTarget]*recording.Sca
 		return err
 	}
 	p.w, p.restarted = w, false
-	for _, t := range targets {
+	for _, t := range p.targets {
 		if err := w.Scale(t, now); err != nil {
 			return err
 		}
 	}
-	clear(targets)
+	clear(p.targets)
 	return nil
 }
 
 // close ends the recording that was begun last, if there is one.
-func (p *partWriter) close() error {
+func (p *part) close() error {
 	if p.w == nil {
 		return nil
 	}

@@ -1,9 +1,11 @@
 package recordingcmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"time"
 
@@ -11,43 +13,70 @@ import (
 	"github.com/weir-metrics/weir/internal/recording"
 )
 
-// Open opens the recording at path. The caller closes both results.
-func Open(path string) (*os.File, *recording.Reader, error) {
-	file, err := os.Open(path)
+// file is a recording that a command reads.
+type file struct {
+	*recording.Reader
+	disk *os.File
+}
+
+// openFile opens the recording at path. The caller closes it.
+func openFile(path string) (*file, error) {
+	disk, err := os.Open(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the recording: %w", err)
+		return nil, fmt.Errorf("open the recording: %w", err)
 	}
-	r, err := recording.NewReader(file)
+	r, err := recording.NewReader(disk)
 	if err != nil {
 		err = fmt.Errorf("read %s: %w", path, err)
 		var none *recording.NoRecordingError
 		if errors.As(err, &none) {
 			err = cli.Hintf(err, "A recording is what weir server --sink=recording:FILE writes.")
 		}
-		return nil, nil, errors.Join(err, file.Close())
+		return nil, errors.Join(err, disk.Close())
 	}
-	return file, r, nil
+	return &file{r, disk}, nil
 }
 
-// ShowRead returns a function that shows how much of a recording was read.
-func ShowRead(line *cli.Progress, file *os.File, r *recording.Reader) func() {
+// Close closes the recording, which was only read.
+func (f *file) Close() {
+	f.Reader.Close()
+	f.disk.Close()
+}
+
+// frames yields the frames up to the end of the recording, or up to the first error of Next or of ctx,
+// which it yields. line shows how much was read; it may be nil.
+func (f *file) frames(ctx context.Context, line *cli.Progress) iter.Seq2[recording.Frame, error] {
 	var size int64
-	if info, err := file.Stat(); err == nil {
+	if info, err := f.disk.Stat(); err == nil {
 		size = info.Size()
 	}
-	what := "reading " + file.Name()
-	return func() { line.Set(what, r.Offset(), size) }
+	what := "reading " + f.disk.Name()
+	return func(yield func(recording.Frame, error) bool) {
+		for ctx.Err() == nil {
+			line.Set(what, f.Offset(), size)
+			frame, err := f.Next()
+			if errors.Is(err, io.EOF) || !yield(frame, err) || err != nil {
+				return
+			}
+		}
+		yield(recording.Frame{}, ctx.Err())
+	}
+}
+
+// endsEarly reports whether err means that a recording is truncated or damaged. All frames before that
+// are whole.
+func endsEarly(err error) bool {
+	return errors.As(err, new(*recording.TruncatedError)) || errors.As(err, new(*recording.DamagedError))
 }
 
 // FirstTime returns the time of the first frame of the recording at path.
 func FirstTime(path string) (time.Time, error) {
-	file, r, err := Open(path)
+	file, err := openFile(path)
 	if err != nil {
 		return time.Time{}, err
 	}
 	defer file.Close()
-	defer r.Close()
-	f, err := r.Next()
+	f, err := file.Next()
 	if errors.Is(err, io.EOF) {
 		err = errors.New("the recording holds nothing yet")
 	}

@@ -4,10 +4,9 @@
 package recordingcmd
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"time"
 
@@ -45,20 +44,19 @@ It reads the whole file.`,
 		Example: "  weir recording info run.weirrec",
 		Args:    oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, r, err := Open(args[0])
+			file, err := openFile(args[0])
 			if err != nil {
 				return err
 			}
 			defer file.Close()
-			defer r.Close()
 			line := cli.StartProgress(cmd.ErrOrStderr())
 			defer line.Stop()
-			c, err := readContents(cmd.Context(), r, ShowRead(line, file, r))
+			c, err := readContents(file.frames(cmd.Context(), line))
 			line.Stop()
 			if err != nil {
 				return fmt.Errorf("read %s: %w", args[0], err)
 			}
-			info, err := file.Stat()
+			info, err := file.disk.Stat()
 			if err != nil {
 				return fmt.Errorf("read %s: %w", args[0], err)
 			}
@@ -90,29 +88,23 @@ func (g gap) String() string {
 	return fmt.Sprintf("%s (%s)", g.from.UTC().Format(time.RFC3339), humanize.Duration(g.to.Sub(g.from)))
 }
 
-// readContents reads a recording. It calls showRead before each frame.
-func readContents(ctx context.Context, r *recording.Reader, showRead func()) (*contents, error) {
+// readContents reads the frames of a recording.
+func readContents(frames iter.Seq2[recording.Frame, error]) (*contents, error) {
 	c := &contents{
 		sources: sets.Set[metric.SourceKey]{}, nodes: sets.Set[metric.NodeName]{},
 		pods: sets.Set[metric.PodRef]{}, targets: sets.Set[scaleTarget]{},
 	}
-	for ctx.Err() == nil {
-		showRead()
-		f, err := r.Next()
-		var cut *recording.TruncatedError
-		var damaged *recording.DamagedError
+	for f, err := range frames {
 		switch {
-		case errors.Is(err, io.EOF):
-			return c, nil
-		case errors.As(err, &cut), errors.As(err, &damaged):
+		case err == nil:
+			c.add(&f)
+		case endsEarly(err):
 			c.broken = err
-			return c, nil
-		case err != nil:
+		default:
 			return nil, err
 		}
-		c.add(&f)
 	}
-	return nil, ctx.Err()
+	return c, nil
 }
 
 func (c *contents) add(f *recording.Frame) {

@@ -3,6 +3,8 @@ package recordingcmd
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -81,14 +83,18 @@ func TestInfoTellsGaps(t *testing.T) {
 }
 
 // describe returns the content of a recording, and its description.
-func describe(t *testing.T, file []byte) (*contents, string) {
+func describe(t *testing.T, content []byte) (*contents, string) {
 	t.Helper()
-	r, err := recording.NewReader(bytes.NewReader(file))
+	path := filepath.Join(t.TempDir(), "run")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := openFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	c, err := readContents(t.Context(), r, func() {})
+	defer f.Close()
+	c, err := readContents(f.frames(t.Context(), nil))
 	if err != nil {
 		t.Fatal(err)
 	}

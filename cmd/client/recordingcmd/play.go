@@ -2,9 +2,7 @@ package recordingcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
@@ -20,20 +18,13 @@ import (
 // recording or with the error of each. A recording that ends in the middle is played up to that
 // point; the error is then a *recording.TruncatedError. line shows how much was played; it may be nil.
 func Play(ctx context.Context, path string, line *cli.Progress, pipeline func(manager.Spec) []manager.Processor, each func(f *recording.Frame, snapshot *memory.Snapshot) error) error {
-	file, r, err := Open(path)
+	file, err := openFile(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	defer r.Close()
-	showRead := ShowRead(line, file, r)
 	p := &pipelinePlayer{memory: memory.New(memory.Options{}), pipeline: pipeline, sources: map[metric.SourceKey][]manager.Processor{}}
-	for ctx.Err() == nil {
-		showRead()
-		f, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for f, err := range file.frames(ctx, line) {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", path, err)
 		}
@@ -44,7 +35,7 @@ func Play(ctx context.Context, path string, line *cli.Progress, pipeline func(ma
 			return err
 		}
 	}
-	return ctx.Err()
+	return nil
 }
 
 // pipelinePlayer plays a recording in one goroutine. Every number is the same as during the

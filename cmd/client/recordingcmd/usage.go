@@ -48,16 +48,13 @@ func Usage(ctx context.Context, path, namespace string, line *cli.Progress, pipe
 		entities = append(entities, *e)
 	}
 	if len(entities) == 0 {
-		return nil, errors.Join(err, cli.Hintf(fmt.Errorf("%s has no use of containers%s", path, within(namespace)), "weir recording info %s shows what it has.", path))
+		containers := "containers"
+		if namespace != "" {
+			containers += " of namespace " + namespace
+		}
+		return nil, errors.Join(err, cli.Hintf(fmt.Errorf("%s has no use of %s", path, containers), "weir recording info %s shows what it has.", path))
 	}
 	return entities, err
-}
-
-func within(namespace string) string {
-	if namespace == "" {
-		return ""
-	}
-	return " of namespace " + namespace
 }
 
 // usageCollector collects the readings of containers.
