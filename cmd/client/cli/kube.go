@@ -34,7 +34,7 @@ func NewKube(config *rest.Config) (*Kube, error) {
 	return &Kube{client}, nil
 }
 
-// Get reads what is at a path into an object, or its text into a *[]byte.
+// Get reads what is at a path into an object.
 func (k *Kube) Get(ctx context.Context, path string, into any) error {
 	return answer(ctx, k.rest.Get().AbsPath(path), into)
 }
@@ -94,21 +94,18 @@ func (k *Kube) Patch(ctx context.Context, path string, patch []byte, o metav1.Pa
 	return answer(ctx, r, into)
 }
 
-// answer sends a request, and reads the answer into an object or a *[]byte.
+// answer sends a request, and reads the answer into an object.
 func answer(ctx context.Context, r *rest.Request, into any) error {
 	result := r.Do(ctx)
 	if err := result.Error(); err != nil { // with the words of the server, which Raw does not have
 		return err
 	}
 	body, err := result.Raw()
-	if text, ok := into.(*[]byte); ok {
-		*text = body
-		return err
-	}
 	if err == nil {
-		if err = json.Unmarshal(body, into); err != nil {
-			err = fmt.Errorf("decode the API server's answer: %w", err)
-		}
+		err = json.Unmarshal(body, into)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("decode the API server's answer: %w", err)
+	}
+	return nil
 }

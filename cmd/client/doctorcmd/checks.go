@@ -3,7 +3,6 @@ package doctorcmd
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/version"
 	kubeletconfigv1beta1 "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/weir-metrics/weir/cmd/client/cli"
@@ -106,14 +106,10 @@ func (e *examination) skip(err error) {
 
 // checkAPIServer reports the version. It skips nothing: without an API server there is no cluster.
 func (e *examination) checkAPIServer(ctx context.Context) error {
-	body, err := e.get(ctx, "/version")
-	if err != nil {
+	var v version.Info
+	if err := e.cluster.Get(ctx, "/version", &v); err != nil {
 		e.add(Failure, "Check the address and the credentials of your kubeconfig: `kubectl version` must answer.", "it does not answer: %v", err)
 		return nil
-	}
-	var v struct{ Major, Minor, GitVersion string }
-	if err := json.Unmarshal(body, &v); err != nil {
-		return fmt.Errorf("read /version: %w", err)
 	}
 	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+"))
 	switch {
@@ -125,12 +121,6 @@ func (e *examination) checkAPIServer(ctx context.Context) error {
 		e.add(OK, "", "%s", v.GitVersion)
 	}
 	return nil
-}
-
-// get requests the text at a path.
-func (e *examination) get(ctx context.Context, path string) (text []byte, err error) {
-	err = e.cluster.Get(ctx, path, &text)
-	return text, err
 }
 
 // checkAggregation looks for what aggregated APIs need to identify a caller.
@@ -178,13 +168,9 @@ const (
 
 // checkAPIServices checks which Services serve the metrics APIs, and whether they are available.
 func (e *examination) checkAPIServices(ctx context.Context) error {
-	body, err := e.get(ctx, "/apis/apiregistration.k8s.io/v1/apiservices")
-	if err != nil {
-		return err
-	}
 	var list struct{ Items []apiService }
-	if err := json.Unmarshal(body, &list); err != nil {
-		return fmt.Errorf("read the APIServices: %w", err)
+	if err := e.cluster.Get(ctx, "/apis/apiregistration.k8s.io/v1/apiservices", &list); err != nil {
+		return err
 	}
 	e.services = map[string]*apiService{}
 	for i := range list.Items {
@@ -300,7 +286,8 @@ func (e *examination) checkAdapters(ctx context.Context) error {
 		return err
 	}
 	for i := range operators.Items {
-		if p := &operators.Items[i]; hasArg(p, "--enable-cert-rotation=true") && !hasArg(p, "--enable-apiservice-patching=false") {
+		p := &operators.Items[i]
+		if args := argsOf(p); slices.Contains(args, "--enable-cert-rotation=true") && !slices.Contains(args, "--enable-apiservice-patching=false") {
 			e.add(Failure, `Start it with --enable-apiservice-patching=false (KEDA 2.20 or newer): docs/adapters.md, "KEDA".`,
 				"KEDA's operator %s/%s writes its own CA into %s: then the API server does not trust weir, or rejects the change, and KEDA has no metrics", p.Namespace, p.Name, externalMetrics)
 			return nil
@@ -309,21 +296,20 @@ func (e *examination) checkAdapters(ctx context.Context) error {
 	return nil
 }
 
-// hasArg reports whether a container of the pod has an argument.
-func hasArg(p *corev1.Pod, arg string) bool {
-	return slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return slices.Contains(c.Args, arg) })
+// argsOf returns the arguments of all containers of a pod.
+func argsOf(p *corev1.Pod) (args []string) {
+	for i := range p.Spec.Containers {
+		args = append(args, p.Spec.Containers[i].Args...)
+	}
+	return args
 }
 
 // servesAPI reports whether an --apis of the pod's arguments has this name.
 func servesAPI(p *corev1.Pod, name string) bool {
-	for _, c := range p.Spec.Containers {
-		for _, arg := range c.Args {
-			if list, ok := strings.CutPrefix(arg, "--apis="); ok && slices.Contains(strings.Split(list, ","), name) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(argsOf(p), func(arg string) bool {
+		list, ok := strings.CutPrefix(arg, "--apis=")
+		return ok && slices.Contains(strings.Split(list, ","), name)
+	})
 }
 
 // notReady explains why a pod is not ready, or returns "" if it is.
@@ -354,12 +340,10 @@ func (e *examination) checkRights(ctx context.Context) error {
 	p := &e.weirPods[0]
 	own := "system:serviceaccount:" + p.Namespace + ":" + p.Spec.ServiceAccountName
 	reader := own
-	for _, c := range p.Spec.Containers {
-		for _, arg := range c.Args {
-			if account, ok := strings.CutPrefix(arg, "--kubelet-account="); ok {
-				account = strings.ReplaceAll(account, "$(POD_NAMESPACE)", p.Namespace)
-				reader = "system:serviceaccount:" + strings.ReplaceAll(account, "/", ":")
-			}
+	for _, arg := range argsOf(p) {
+		if account, ok := strings.CutPrefix(arg, "--kubelet-account="); ok {
+			account = strings.ReplaceAll(account, "$(POD_NAMESPACE)", p.Namespace)
+			reader = "system:serviceaccount:" + strings.ReplaceAll(account, "/", ":")
 		}
 	}
 	lacks := false
@@ -468,17 +452,14 @@ func (e *examination) checkKubelets(ctx context.Context) error {
 	var last error
 	for i := range nodes.Items {
 		name := nodes.Items[i].Name
-		body, err := e.get(ctx, "/api/v1/nodes/"+name+"/proxy/configz")
-		if apierrors.IsForbidden(err) {
-			return err
-		}
 		var answer struct {
 			KubeletConfig kubeletconfigv1beta1.KubeletConfiguration `json:"kubeletconfig"`
 		}
-		if err == nil {
-			err = json.Unmarshal(body, &answer)
-		}
-		if err != nil {
+		err := e.cluster.Get(ctx, "/api/v1/nodes/"+name+"/proxy/configz", &answer)
+		switch {
+		case apierrors.IsForbidden(err):
+			return err
+		case err != nil:
 			unread, last = append(unread, name), err
 			continue
 		}
