@@ -51,13 +51,12 @@ func (a *asking) scaler(kind, noun string) *cobra.Command {
 				}
 				return r, err
 			}
-			text := func(r *decisionreport.DecisionReport) error {
-				if err := WriteReport(cmd.OutOrStdout(), a.Program, r); err != nil {
+			writeEvents := onPage(a.Program, func(p *page, r *decisionreport.DecisionReport) { events.write(p, r.At) })
+			text := func(w io.Writer, r *decisionreport.DecisionReport) error {
+				if err := WriteReport(w, a.Program, r); err != nil {
 					return err
 				}
-				p := newPage(cmd.OutOrStdout(), a.Program)
-				events.write(p, r.At)
-				return p.flush()
+				return writeEvents(w, r)
 			}
 			return answer(a, cmd, ask, text, func(r *decisionreport.DecisionReport) any {
 				return autoscaling.NewResponse(autoscaling.ExplanationKind, r)

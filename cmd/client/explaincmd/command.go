@@ -207,7 +207,7 @@ func nodeReport[T any](
 			}
 			report, err := ask(w, ctx, name)
 			return report, suggestNodes(ctx, w, name, err)
-		}, func(report *T) error { return text(cmd.OutOrStdout(), report) }, document, nil)
+		}, text, document, nil)
 	}
 	a.addNode(cmd, &name)
 	return cmd
@@ -268,12 +268,10 @@ func (a *asking) explain(cmd *cobra.Command, object event.Object, ask func(conte
 		}
 		return e, err
 	}
-	text := func(e *explain.Explanation) error {
-		p := newPage(cmd.OutOrStdout(), a.Program)
+	text := onPage(a.Program, func(p *page, e *explain.Explanation) {
 		writeExplanation(p, e)
 		events.write(p, e.At)
-		return p.flush()
-	}
+	})
 	missing := func(e *explain.Explanation) bool {
 		return slices.ContainsFunc(e.Findings, func(f explain.Finding) bool {
 			return f.Severity != "" && f.Severity != metric.None.String() || f.LastKnown
@@ -287,12 +285,7 @@ func (a *asking) report(cmd *cobra.Command, namespace string) error {
 	ask := func(ctx context.Context, w Asker) (*explain.MissingReport, error) {
 		return w.Missing(ctx, metric.Namespace(namespace))
 	}
-	text := func(r *explain.MissingReport) error {
-		p := newPage(cmd.OutOrStdout(), a.Program)
-		writeReport(p, r)
-		return p.flush()
-	}
-	return answer(a, cmd, ask, text, func(r *explain.MissingReport) any { return explainapi.NewReport(*r) }, incomplete)
+	return answer(a, cmd, ask, onPage(a.Program, writeReport), func(r *explain.MissingReport) any { return explainapi.NewReport(*r) }, incomplete)
 }
 
 // incomplete reports whether something is missing or in doubt.
@@ -303,7 +296,7 @@ func incomplete(r *explain.MissingReport) bool {
 // answer sends one request and writes the answer as text or as a document. missing reports whether
 // the answer is that something is missing, for --exit-code; nil if no answer is.
 func answer[T any](
-	a *asking, cmd *cobra.Command, ask func(context.Context, Asker) (*T, error), text func(*T) error, document func(*T) any, missing func(*T) bool,
+	a *asking, cmd *cobra.Command, ask func(context.Context, Asker) (*T, error), text func(io.Writer, *T) error, document func(*T) any, missing func(*T) bool,
 ) error {
 	if err := cli.Output(a.output, "text"); err != nil {
 		return err
@@ -324,7 +317,7 @@ func answer[T any](
 	case a.output != "text":
 		err = cli.WriteDocument(cmd.OutOrStdout(), a.output, document(found))
 	default:
-		err = text(found)
+		err = text(cmd.OutOrStdout(), found)
 	}
 	if err == nil && a.exitCode && missing != nil && missing(found) {
 		return cli.ErrMissing

@@ -37,14 +37,12 @@ POD or POD/CONTAINER.`,
 				return err
 			}
 			ask := func(ctx context.Context, w Asker) (*death.Report, error) { return w.Deaths(ctx, q) }
-			text := func(r *death.Report) error {
-				p := newPage(cmd.OutOrStdout(), a.Program)
+			text := onPage(a.Program, func(p *page, r *death.Report) {
 				writeDeaths(p, r)
 				if len(r.Deaths) == 0 && q.Pod != "" && q.Container == "" && a.namespace == "" && strings.Contains(args[0], "/") {
 					p.line(0, "", humanize.Plain, fmt.Sprintf("If %s is a pod and %s its container: add -n NAMESPACE.", q.Namespace, q.Pod))
 				}
-				return p.flush()
-			}
+			})
 			return answer(a, cmd, ask, text, func(r *death.Report) any { return explainapi.NewDeaths(*r) }, nil)
 		},
 		ValidArgsFunction: firstArgument(a.completeDeaths),
@@ -121,12 +119,13 @@ func (a *asking) completeDeaths(cmd *cobra.Command, _ []string, word string) ([]
 func writeDeaths(p *page, r *death.Report) {
 	p.line(0, "", humanize.Bold, r.Summary)
 	if r.Pod == "" && len(r.Deaths) > 0 {
-		p.Gap()
-		p.Table(deathRows(r))
-		if d := &r.Deaths[0]; humanize.IsShellWord(d.Namespace + "/" + d.Pod) {
-			p.Gap()
-			p.paragraph("In full: ", p.program+" explain death "+d.Namespace+"/"+d.Pod)
+		rows := [][]string{{"AGO", "NAMESPACE", "POD", "CONTAINER", "CAUSE", "CONFIDENCE", "WHY"}}
+		for i := range r.Deaths {
+			d := &r.Deaths[i]
+			ago := humanize.Duration(max(0, r.At.Sub(d.At)).Round(time.Second))
+			rows = append(rows, []string{ago, d.Namespace, d.Pod, cmp.Or(d.Container, "(all)"), string(d.Cause), string(d.Confidence), d.Message})
 		}
+		p.list("death", r.Namespace == "", rows)
 	} else {
 		for i := range r.Deaths {
 			p.Gap()
@@ -138,26 +137,6 @@ func writeDeaths(p *page, r *death.Report) {
 		p.Gap()
 		p.paragraph("Events: ", r.EventsUnread)
 	}
-}
-
-// deathRows are the rows of a list of ends.
-func deathRows(r *death.Report) [][]string {
-	head := []string{"AGO", "POD", "CONTAINER", "CAUSE", "CONFIDENCE", "WHY"}
-	everywhere := r.Namespace == ""
-	if everywhere {
-		head = slices.Insert(head, 1, "NAMESPACE")
-	}
-	rows := [][]string{head}
-	for i := range r.Deaths {
-		d := &r.Deaths[i]
-		container := cmp.Or(d.Container, "(all)")
-		row := []string{humanize.Duration(max(0, r.At.Sub(d.At)).Round(time.Second)), d.Pod, container, string(d.Cause), string(d.Confidence), d.Message}
-		if everywhere {
-			row = slices.Insert(row, 1, d.Namespace)
-		}
-		rows = append(rows, row)
-	}
-	return rows
 }
 
 // writeDeath writes one end in full.

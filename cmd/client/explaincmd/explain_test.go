@@ -288,17 +288,13 @@ func TestTranscripts(t *testing.T) {
 			if d.Cmd == "terminal" {
 				var width int
 				d.ScanArgs(t, "width", &width)
-				var out bytes.Buffer
-				p := &page{Page: humanize.Page{Colour: true, Width: width}, to: &out, program: "weir"}
+				p := &page{Page: humanize.Page{Colour: true, Width: width}, program: "weir"}
 				if what := strings.TrimSpace(d.Input); what == "missing" {
 					writeReport(p, newTestCluster().reports[""])
 				} else {
 					writeExplanation(p, newTestCluster().explanations[what])
 				}
-				if err := p.flush(); err != nil {
-					t.Fatal(err)
-				}
-				return tags.Replace(out.String())
+				return tags.Replace(p.String())
 			}
 			var out strings.Builder
 			for line := range strings.Lines(d.Input) {

@@ -13,25 +13,25 @@ import (
 // page is text for people. It is written as a whole when it is complete.
 type page struct {
 	humanize.Page
-	to      io.Writer
 	program string   // the command before "explain"
 	advised []string // each advice that was written
 }
 
-func newPage(w io.Writer, program string) *page {
-	t := cli.TerminalOf(w)
-	p := &page{to: w, program: program}
-	p.Colour = t.Colour
-	if t.Size != nil {
-		if width, _, err := t.Size(); err == nil && width >= humanize.MinPageWidth {
-			p.Width = width
+// onPage returns a function that writes an answer on a page, as write does.
+func onPage[T any](program string, write func(*page, *T)) func(io.Writer, *T) error {
+	return func(w io.Writer, answer *T) error {
+		t := cli.TerminalOf(w)
+		p := &page{program: program}
+		p.Colour = t.Colour
+		if t.Size != nil {
+			if width, _, err := t.Size(); err == nil && width >= humanize.MinPageWidth {
+				p.Width = width
+			}
 		}
+		write(p, answer)
+		return p.Print(w)
 	}
-	return p
 }
-
-// flush writes the page.
-func (p *page) flush() error { return p.Print(p.to) }
 
 // line writes one paragraph, cut to longest: see humanize.Page.Labelled.
 func (p *page) line(column int, lead string, tint humanize.Tint, text string) {
@@ -48,6 +48,23 @@ func (p *page) items(column int, label string, texts []string) {
 	for _, text := range texts {
 		p.item(column, label, text)
 		label = ""
+	}
+}
+
+// list writes the rows of a table, and the command that explains the first of them. Their second and third
+// cells are the namespace and the pod; the namespace is left out unless the list is of all.
+func (p *page) list(command string, everywhere bool, rows [][]string) {
+	first := rows[1][1] + "/" + rows[1][2]
+	if !everywhere {
+		for i, row := range rows {
+			rows[i] = slices.Delete(row, 1, 2)
+		}
+	}
+	p.Gap()
+	p.Table(rows)
+	if humanize.IsShellWord(first) {
+		p.Gap()
+		p.paragraph("In full: ", p.program+" explain "+command+" "+first)
 	}
 }
 

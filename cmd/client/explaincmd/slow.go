@@ -3,7 +3,6 @@ package explaincmd
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,12 +39,7 @@ time first. With -n the name is POD.`,
 				}
 				return r, err
 			}
-			text := func(r *slow.Report) error {
-				p := newPage(cmd.OutOrStdout(), a.Program)
-				writeSlow(p, r)
-				return p.flush()
-			}
-			return answer(a, cmd, ask, text, func(r *slow.Report) any { return explainapi.NewSlow(*r) }, nil)
+			return answer(a, cmd, ask, onPage(a.Program, writeSlow), func(r *slow.Report) any { return explainapi.NewSlow(*r) }, nil)
 		},
 		ValidArgsFunction: firstArgument(a.completePods),
 	}
@@ -82,37 +76,18 @@ func writeSlow(p *page, r *slow.Report) {
 		}
 		return
 	case len(r.Pods) > 0:
-		p.Gap()
-		p.Table(slowRows(r))
-		if s := &r.Pods[0]; humanize.IsShellWord(s.Namespace + "/" + s.Pod) {
-			p.Gap()
-			p.paragraph("In full: ", p.program+" explain slow "+s.Namespace+"/"+s.Pod)
+		rows := [][]string{{"LOST", "NAMESPACE", "POD", "RESOURCE", "CAUSE", "WHY"}}
+		for i := range r.Pods {
+			s := &r.Pods[i]
+			rows = append(rows, []string{humanize.Percent(s.Lost), s.Namespace, s.Pod, string(s.Resource), string(s.Cause), s.Message})
 		}
+		p.list("slow", r.Namespace == "", rows)
 	}
 	p.leftOut(r.LeftOut)
 	if r.NotKnown != "" {
 		p.Gap()
 		p.paragraph("Not known: ", r.NotKnown)
 	}
-}
-
-// slowRows are the rows of a list of pods that waited.
-func slowRows(r *slow.Report) [][]string {
-	head := []string{"LOST", "POD", "RESOURCE", "CAUSE", "WHY"}
-	everywhere := r.Namespace == ""
-	if everywhere {
-		head = slices.Insert(head, 1, "NAMESPACE")
-	}
-	rows := [][]string{head}
-	for i := range r.Pods {
-		s := &r.Pods[i]
-		row := []string{humanize.Percent(s.Lost), s.Pod, string(s.Resource), string(s.Cause), s.Message}
-		if everywhere {
-			row = slices.Insert(row, 1, s.Namespace)
-		}
-		rows = append(rows, row)
-	}
-	return rows
 }
 
 // writeSlowPod writes what follows the summary of one pod.

@@ -52,8 +52,7 @@ ReplicaSet of a Deployment counts as the Deployment.`,
 				}
 				return &workloadAnswer{explainapi.NewReport(*report), decisions(ctx, w, report.Workload)}, nil
 			}
-			text := func(found *workloadAnswer) error {
-				p := newPage(cmd.OutOrStdout(), a.Program)
+			text := onPage(a.Program, func(p *page, found *workloadAnswer) {
 				writeReport(p, &found.MissingReport)
 				for _, d := range found.Decisions {
 					p.Gap()
@@ -63,8 +62,7 @@ ReplicaSet of a Deployment counts as the Deployment.`,
 					}
 					p.paragraph(noun+d.Autoscaler+": ", d.Summary)
 				}
-				return p.flush()
-			}
+			})
 			return answer(a, cmd, ask, text, func(found *workloadAnswer) any { return found }, func(found *workloadAnswer) bool {
 				return incomplete(&found.MissingReport)
 			})
