@@ -207,27 +207,39 @@ func (a *applyCommand) resizeRequest(ctx context.Context, cmd *cobra.Command, cl
 		request.Changes = changes
 		return request, err
 	}
-	question, err := a.request(cmd.Flags(), []string{namespace + "/" + pod})
+	name := namespace + "/" + pod
+	question, err := a.request(cmd.Flags(), []string{name})
 	if err != nil {
 		return request, err
 	}
+	rec, err := a.askChanges(cmd, question, "pod "+name, name)
+	if err != nil {
+		return request, err
+	}
+	request.UID, request.Changes = rec.UID, rec.Changes()
+	return request, nil
+}
+
+// askChanges asks for the recommendation for a pod, or for the template of a workload. It returns an error if
+// that changes nothing. subject describes the pod or the workload, and name is its name for "recommend".
+func (a *applyCommand) askChanges(cmd *cobra.Command, question resizeapi.Request, subject, name string) (*resize.PodRecommendation, error) {
 	line := cli.StartProgress(cmd.ErrOrStderr())
 	defer line.Stop()
-	list, err := withTimeout(ctx, func(ctx context.Context) (*resizeapi.RecommendationList, error) {
+	list, err := withTimeout(cmd.Context(), func(ctx context.Context) (*resizeapi.RecommendationList, error) {
 		return a.recommend(ctx, question, line)
 	})
 	switch {
 	case err != nil:
-		return request, err
+		return nil, err
+	case question.Workload.Name != "" && (len(list.Items) != 1 || !list.Items[0].Workload.FromTemplate):
+		return nil, fmt.Errorf("nothing is recommended for the template of %s", subject)
 	case len(list.Items) != 1:
-		return request, fmt.Errorf("nothing is recommended for pod %s/%s", namespace, pod)
+		return nil, fmt.Errorf("nothing is recommended for %s", subject)
+	case len(list.Items[0].Changes()) == 0:
+		return nil, cli.Hintf(fmt.Errorf("no request of %s is to change: %s", subject, unchangedText(list.Unchanged)),
+			"%s resize recommend %s shows why.", a.Program, name)
 	}
-	rec := list.Items[0]
-	if request.UID, request.Changes = rec.UID, rec.Changes(); len(request.Changes) == 0 {
-		return request, cli.Hintf(fmt.Errorf("no request of pod %s/%s is to change: %s", namespace, pod, unchangedText(list.Unchanged)),
-			"%s resize recommend %s/%s shows why.", a.Program, namespace, pod)
-	}
-	return request, nil
+	return list.Items[0], nil
 }
 
 // readChanges parses the values of the flags.

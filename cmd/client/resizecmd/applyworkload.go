@@ -62,7 +62,7 @@ func (a *applyCommand) runWorkload(cmd *cobra.Command, name string) error {
 	if obstacle := w.template.Obstacle(); obstacle != "" {
 		return fmt.Errorf("%s cannot be changed: %s", w.template, obstacle)
 	}
-	if w.wanted, err = a.workloadChanges(ctx, cmd, w.template.Pod, request); err != nil {
+	if w.wanted, err = w.wantedChanges(cmd, request); err != nil {
 		return err
 	}
 	if err := w.check(ctx, request); err != nil {
@@ -96,28 +96,21 @@ func (a *applyCommand) checkWorkloadFlags(cmd *cobra.Command) error {
 	return a.checkFlags(cmd)
 }
 
-// workloadChanges returns the changes of the flags, or those that are recommended.
-func (a *applyCommand) workloadChanges(ctx context.Context, cmd *cobra.Command, template *resize.PodResources, request resizeapi.Request) ([]resize.ResourceChange, error) {
-	if !a.recommended {
-		return a.changesOf(template)
+// argument returns the workload as commands take it: NAMESPACE/KIND/NAME.
+func (w *workloadChange) argument() string {
+	return w.template.Namespace + "/" + strings.ToLower(w.template.Kind) + "/" + w.template.Name
+}
+
+// wantedChanges returns the changes of the flags, or those that are recommended.
+func (w *workloadChange) wantedChanges(cmd *cobra.Command, request resizeapi.Request) ([]resize.ResourceChange, error) {
+	if !w.recommended {
+		return w.changesOf(w.template.Pod)
 	}
-	line := cli.StartProgress(cmd.ErrOrStderr())
-	defer line.Stop()
-	list, err := withTimeout(ctx, func(ctx context.Context) (*resizeapi.RecommendationList, error) {
-		return a.recommend(ctx, request, line)
-	})
-	switch {
-	case err != nil:
+	rec, err := w.askChanges(cmd, request, w.template.String(), w.argument())
+	if err != nil {
 		return nil, err
-	case len(list.Items) != 1 || !list.Items[0].Workload.FromTemplate:
-		return nil, fmt.Errorf("nothing is recommended for the template of %s %s/%s", request.Workload.Kind, request.Namespace, request.Workload.Name)
 	}
-	changes := list.Items[0].Changes()
-	if len(changes) == 0 {
-		return nil, cli.Hintf(fmt.Errorf("no request of %s %s/%s is to change: %s", request.Workload.Kind, request.Namespace, request.Workload.Name, unchangedText(list.Unchanged)),
-			"%s resize recommend %s/%s shows why.", a.Program, request.Namespace, list.Items[0].Workload)
-	}
-	return changes, nil
+	return rec.Changes(), nil
 }
 
 // check returns an error if the namespace or an autoscaler of the workload forbids the change, if it has
@@ -147,25 +140,17 @@ func (w *workloadChange) check(ctx context.Context, request resizeapi.Request) e
 		if o.Tool == "" {
 			continue
 		}
-		patch, err := w.patchText(w.changes)
-		if err != nil {
-			return err
+		patch, err := yaml.Marshal(w.template.Patch(w.template.Pod, w.changes))
+		if err == nil {
+			_, err = w.out.Write(patch)
 		}
-		if _, err := io.WriteString(w.out, patch); err != nil {
-			return fmt.Errorf("write the patch: %w", err)
+		if err != nil {
+			return fmt.Errorf("write the patch of %s: %w", w.template, err)
 		}
 		return cli.Hintf(fmt.Errorf("%s is kept by %s, which would undo the change: its field manager %s has set the %s. Nothing was changed", w.template, o.Tool, o.Manager, strings.Join(o.Fields, ", ")),
 			"Put the patch above into the repository of %s.", o.Tool)
 	}
 	return nil
-}
-
-func (w *workloadChange) patchText(changes []resize.ResourceChange) (string, error) {
-	body, err := yaml.Marshal(w.template.Patch(w.template.Pod, changes))
-	if err != nil {
-		return "", fmt.Errorf("write the patch of %s: %w", w.template, err)
-	}
-	return string(body), nil
 }
 
 // plan has the API server try the change of the template and of each pod.
@@ -267,8 +252,8 @@ func (w *workloadChange) run(ctx context.Context) error {
 	}
 	w.say("%s", sentence(err.Error()))
 	if undo := w.undo(context.WithoutCancel(ctx)); undo != nil {
-		return cli.Hintf(fmt.Errorf("%w; not everything could be undone: %w", err, undo), "`kubectl get %s %s -n %s -o yaml` shows the template, and `%s resize apply %s/%s/%s` with the earlier values sets it.",
-			strings.ToLower(w.template.Kind), w.template.Name, w.template.Namespace, w.Program, w.template.Namespace, strings.ToLower(w.template.Kind), w.template.Name)
+		return cli.Hintf(fmt.Errorf("%w; not everything could be undone: %w", err, undo), "`kubectl get %s %s -n %s -o yaml` shows the template, and `%s resize apply %s` with the earlier values sets it.",
+			strings.ToLower(w.template.Kind), w.template.Name, w.template.Namespace, w.Program, w.argument())
 	}
 	return cli.Hintf(fmt.Errorf("%w, because %w", cli.ErrUndone, err), "The pods and the template have their earlier values again.")
 }
@@ -385,7 +370,7 @@ func (w *workloadChange) sayUndo() {
 	for _, c := range back {
 		line := commands[c.Container]
 		if line == "" {
-			line = fmt.Sprintf("  %s resize apply %s/%s/%s", w.Program, w.template.Namespace, strings.ToLower(w.template.Kind), w.template.Name)
+			line = "  " + w.Program + " resize apply " + w.argument()
 			if c.Container != "" {
 				line += " --container " + c.Container
 			}

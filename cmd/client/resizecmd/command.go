@@ -73,20 +73,14 @@ func NewCommand(o Options) *cobra.Command {
 	if o.Wait == nil {
 		o.Wait = sleep
 	}
-	cmd := &cobra.Command{
-		Use:   "resize",
-		Short: "Find requests that fit what is used, and change them in place",
-		Long: `Find requests that fit what is used, and change them in place: no container restarts,
+	return cli.Group("resize", "Find requests that fit what is used, and change them in place",
+		`Find requests that fit what is used, and change them in place: no container restarts,
 and the pod keeps its QoS class and so its cgroup. "recommend" shows which requests
 could be smaller and what that frees; "apply" changes those of one pod or of a workload,
 follows the kubelet until it has done it, and checks that nothing was restarted. "reserved" proposes
 what kubelets should reserve outside pods. "replay" scores the rules that recommend, on
 what a Prometheus or a recording has of the past.`,
-		Args: cli.Subcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newRecommend(o), newApply(o), newReserved(o), newReplay(o))
-	return cmd
+		newRecommend(o), newApply(o), newReserved(o), newReplay(o))
 }
 
 // commonFlags are the flags of recommend and apply.
