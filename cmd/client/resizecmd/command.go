@@ -19,8 +19,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/api/usage"
@@ -44,7 +42,6 @@ type Asker interface {
 // Pods reads and resizes pods, and reads their owners. *cli.Kube implements it.
 type Pods interface {
 	apply.PodClient
-	ListPods(ctx context.Context, namespace string, o metav1.ListOptions) (*corev1.PodList, error)
 	apply.ObjectClient
 }
 

@@ -11,8 +11,6 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/cluster"
@@ -147,13 +145,9 @@ func readPods(ctx context.Context, client Pods, r resizeapi.Request, groups *res
 		return []*resize.PodResources{resize.FromPod(pod)}, nil
 	}
 	var pods []*resize.PodResources
-	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return client.ListPods(ctx, r.Namespace, o)
-	})
-	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
-		pod := o.(*corev1.Pod)
+	err := eachItem(ctx, client, listPath("v1", r.Namespace, "pods"), func(pod *corev1.Pod) {
 		from := resize.FromPod(pod)
-		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		if !ended(pod) {
 			pods = append(pods, from)
 		}
 		known := cluster.Pod{Labels: pod.Labels}
@@ -163,7 +157,6 @@ func readPods(ctx context.Context, client Pods, r resizeapi.Request, groups *res
 		member := *from
 		member.Node = "" // the readings have no node
 		groups.Add(&member, known.Workload(), pod.CreationTimestamp.Time)
-		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)

@@ -260,13 +260,13 @@ func (p pods) List(_ context.Context, path string, o metav1.ListOptions, into an
 		return apierrors.NewForbidden(corev1.Resource("limitranges"), "", errors.New(`User "eve" cannot list them`))
 	}
 	var found []any
-	if strings.HasSuffix(path, "/blog/pods") {
+	if folder, ok := strings.CutSuffix(path, "/pods"); ok {
 		for _, ref := range slices.Sorted(maps.Keys(p.w.pods)) {
-			if pod := p.w.pods[ref]; pod.Namespace != "blog" {
-				continue
-			} else if path == "/api/v1/namespaces/blog/pods" {
+			switch pod := p.w.pods[ref]; {
+			case strings.Contains(folder, "/namespaces/") && !strings.HasSuffix(folder, "/"+pod.Namespace):
+			case strings.HasPrefix(path, "/api/v1/"):
 				found = append(found, pod)
-			} else {
+			default:
 				found = append(found, map[string]any{"metadata": pod.ObjectMeta, "timestamp": now, "containers": []any{map[string]any{"name": "web", "usage": map[string]string{"cpu": "100m", "memory": cmp.Or(p.w.memory, "50Mi")}}}})
 			}
 		}
@@ -298,10 +298,6 @@ func (p pods) GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, 
 	return p.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-func (p pods) ListPods(ctx context.Context, namespace string, o metav1.ListOptions) (*corev1.PodList, error) {
-	return p.CoreV1().Pods(namespace).List(ctx, o)
-}
-
 func (p pods) ResizePod(ctx context.Context, namespace, name string, patch []byte, o metav1.PatchOptions) (*corev1.Pod, error) {
 	return p.CoreV1().Pods(namespace).Patch(ctx, name, types.StrategicMergePatchType, patch, o, "resize")
 }
@@ -310,15 +306,6 @@ func (p pods) ResizePod(ctx context.Context, namespace, name string, patch []byt
 func (w *fixture) client() kubernetes.Interface {
 	client := fake.NewClientset()
 	client.PrependReactor("*", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		if list, ok := a.(clienttesting.ListActionImpl); ok {
-			all := &corev1.PodList{}
-			for _, ref := range slices.Sorted(maps.Keys(w.pods)) {
-				if strings.HasPrefix(ref, list.Namespace) {
-					all.Items = append(all.Items, *w.pods[ref])
-				}
-			}
-			return true, all, nil
-		}
 		patch, patches := a.(clienttesting.PatchActionImpl)
 		name := patch.Name
 		if get, ok := a.(clienttesting.GetActionImpl); ok {
