@@ -191,8 +191,8 @@ func NoArgs(hint string) cobra.PositionalArgs {
 // ForProgram changes the commands in a text from weir to those of program, because a user of
 // kubectl-weir may not have weir.
 func ForProgram(text, program string) string {
-	for _, command := range []string{"explain", "autoscaler", "resize"} {
-		text = strings.ReplaceAll(text, "`weir "+command+" ", "`"+program+" "+command+" ")
+	for _, command := range []string{"top", "explain", "autoscaler", "resize", "doctor"} {
+		text = strings.ReplaceAll(text, "`weir "+command, "`"+program+" "+command)
 	}
 	return text
 }

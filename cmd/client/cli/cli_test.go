@@ -57,3 +57,12 @@ func TestInterruptionIsNoError(t *testing.T) {
 		t.Errorf("got status %d and %q, want 0 and silence", status, &out)
 	}
 }
+
+// A user of the plugin reads the plugin's commands, and those of weir that the plugin does not have.
+func TestForProgram(t *testing.T) {
+	const text = "`weir resize` and `weir top cgroups --node n1` show more, `weir explain node n1` and `weir recording info FILE`, too."
+	const want = "`kubectl weir resize` and `kubectl weir top cgroups --node n1` show more, `kubectl weir explain node n1` and `weir recording info FILE`, too."
+	if got := ForProgram(text, "kubectl weir"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -110,7 +110,7 @@ func (r *reservedCommand) run(cmd *cobra.Command, args []string) error {
 		report.write(p, r.Program)
 		return p.Print(cmd.OutOrStdout())
 	case kubeletFormat:
-		return report.writeKubelet(cmd)
+		return report.writeKubelet(cmd, r.Program)
 	}
 	return cli.WriteDocument(cmd.OutOrStdout(), r.output, report)
 }
@@ -289,10 +289,14 @@ func (report *reservedReport) write(p *humanize.Page, program string) {
 		p.Line(0, humanize.Plain, "The pods' requests would no longer fit: "+humanize.List(over, 10)+". A kubelet that restarts with less may reject pods there: drain such nodes first.")
 	}
 	p.Line(0, humanize.Plain, fmt.Sprintf("RESERVED NOW is capacity less allocatable: a node's status has only the sum of kube-reserved, system-reserved and evictionHard. The proposed sum has %s of evictionHard (--eviction-hard).", amount(resize.Memory, &report.EvictionHard)))
-	for _, note := range report.Notes {
-		p.Line(0, humanize.Plain, note)
-	}
+	report.writeNotes(p, program)
 	p.Line(0, humanize.Plain, fmt.Sprintf("As kubelet configuration:  %s resize reserved -o %s", program, kubeletFormat))
+}
+
+func (report *reservedReport) writeNotes(p *humanize.Page, program string) {
+	for _, note := range report.Notes {
+		p.Line(0, humanize.Plain, cli.ForProgram(note, program))
+	}
 }
 
 // groupRows has the rows of a group: each value, and the sums.
@@ -352,7 +356,7 @@ func changeRows(n *resize.ReservedNode) (rows [][]string) {
 
 // writeKubelet writes a fragment of kubelet configuration for each group that has a proposal, and the notes on
 // standard error.
-func (report *reservedReport) writeKubelet(cmd *cobra.Command) error {
+func (report *reservedReport) writeKubelet(cmd *cobra.Command, program string) error {
 	var documents []string
 	for _, g := range report.Groups {
 		if g.Sum == nil {
@@ -368,9 +372,7 @@ func (report *reservedReport) writeKubelet(cmd *cobra.Command) error {
 		return cli.Hintf(errors.New("system-reserved is unknown for all nodes"), "%s", howToMeasure)
 	}
 	p := &humanize.Page{}
-	for _, note := range report.Notes {
-		p.Line(0, humanize.Plain, note)
-	}
+	report.writeNotes(p, program)
 	if err := p.Print(cmd.ErrOrStderr()); err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (r *recommendCommand) writeList(p *humanize.Page, l *resizeapi.Recommendati
 		p.Line(0, humanize.Plain, text)
 	}
 	for _, n := range l.Notes {
-		p.Line(0, humanize.Plain, n)
+		p.Line(0, humanize.Plain, cli.ForProgram(n, r.Program))
 	}
 	if first != nil {
 		p.Line(0, humanize.Plain, followText(first, "To follow one:  ")+follow(first))
@@ -234,7 +234,7 @@ func (r *recommendCommand) writePod(p *humanize.Page, l *resizeapi.Recommendatio
 			crosses = crosses || a.Reason == resize.QoSClass
 			p.Gap()
 			line(fmt.Sprintf("%s %s: %s", cmp.Or(a.Container, ownName), a.Resource, changeText(a)))
-			p.Line(2, humanize.Plain, strings.ReplaceAll(a.Message, "`weir ", "`"+r.Program+" ")+".")
+			p.Line(2, humanize.Plain, cli.ForProgram(a.Message, r.Program)+".")
 			if a.Proposed != nil {
 				p.Line(2, humanize.Plain, a.Used.Risk.Text())
 			}
@@ -254,7 +254,7 @@ func (r *recommendCommand) writePod(p *humanize.Page, l *resizeapi.Recommendatio
 			line("Note: " + n + ".")
 		}
 		for _, n := range l.Notes {
-			line(n)
+			line(cli.ForProgram(n, r.Program))
 		}
 		if changes {
 			line(followText(rec, "To follow it:  ") + follow(rec))
