@@ -264,7 +264,7 @@ func (s *screen) press(k tea.KeyPressMsg) tea.Cmd {
 	case key == "ctrl+c":
 		return tea.Quit
 	case s.text != nil:
-		if s.text.press(key, s.height-2) {
+		if s.text.press(key, s.textRows()) {
 			s.text = nil
 		}
 		return nil
@@ -390,6 +390,9 @@ func (s *screen) show(g grouping) {
 // page is how many lines a page key goes.
 func (s *screen) page() int { return max(1, s.height-4) }
 
+// textRows is how many lines of a text there is room for.
+func (s *screen) textRows() int { return max(1, s.height-2) }
+
 // The last line of the screen.
 const (
 	keys     = "? help  enter explain  / filter  c m n sort  t tree  space pause  q quit"
@@ -462,7 +465,7 @@ func (s *screen) View() tea.View {
 		return v // the size is not known yet
 	}
 	if s.text != nil {
-		v.SetContent(s.fill(s.text.draw(s.height-2), textKeys))
+		v.SetContent(s.fill(s.text.draw(s.textRows()), textKeys))
 		return v
 	}
 	screen, last := s.draw(), keys

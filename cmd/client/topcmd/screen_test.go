@@ -236,6 +236,20 @@ func TestScreenCommands(t *testing.T) {
 	}
 }
 
+// A filter may leave no row, and a terminal may have one line.
+func TestScreenWithoutRows(t *testing.T) {
+	s := newTestScreen(t)
+	press(t, s, "s", "/", "x", "y")
+	if got := drawn(s); !strings.Contains(got, "0 of 3") || !strings.Contains(got, "(sum)") {
+		t.Errorf("with a filter for nothing, and the sum:\n%s", got)
+	}
+	press(t, s, "esc", "?")
+	update(t, s, tea.WindowSizeMsg{Width: 100, Height: 1})
+	if got := drawn(s); !strings.Contains(got, "weir top: keys") {
+		t.Errorf("keys on a terminal of one line:\n%s", got)
+	}
+}
+
 func TestTrend(t *testing.T) {
 	for want, values := range map[string][]float64{"": nil, "▁": {0}, "█": {5}, "▁▅█▇": {1, 500, 1000, 870}} {
 		if got := trend(values); got != want {

@@ -90,11 +90,11 @@ func (v *viewer) once(ctx context.Context) error {
 	case err != nil:
 		return err
 	case len(list.Items) == 0 && v.query.Name != "" && !strings.ContainsAny(v.query.Name, "*?"):
-		return errors.New("n" + strings.Trim(v.nothing(), "N."))
+		return errors.New("no " + v.asked())
 	case !v.flags.table():
 		return v.document(list)
 	case len(list.Items) == 0:
-		fmt.Fprintln(v.errors, v.nothing())
+		fmt.Fprintf(v.errors, "No %s.\n", v.asked())
 		return nil
 	}
 	if err := v.print(v.lines(list, 0)); err != nil {
@@ -135,7 +135,7 @@ func aboveParent(items []usage.Item) (child metric.CgroupPath) {
 // lines returns the table of a list, or a line that reports that it is empty.
 func (v *viewer) lines(list *usage.List, width int) []string {
 	if len(list.Items) == 0 {
-		return []string{v.nothing()}
+		return []string{"No " + v.asked() + "."}
 	}
 	if v.flags.sum {
 		list = withSum(list)
@@ -162,7 +162,7 @@ func withSum(list *usage.List) *usage.List {
 	case workloads:
 		sum.Workload.Name = name
 	}
-	if sum.Node == "" && oneNode(list.Items) {
+	if sum.Node == "" && len(list.Items) > 0 && oneNode(list.Items) {
 		sum.Node = list.Items[0].Node
 	}
 	all := *list
@@ -188,9 +188,9 @@ func addUsage(sum, it *usage.Item) {
 	}
 }
 
-// nothing reports that a list is empty, and what was asked for.
-func (v *viewer) nothing() string {
-	s := "No " + string(v.resource) + " found"
+// asked describes what was asked for, to report that there is none of it: "pods found on node n1".
+func (v *viewer) asked() string {
+	s := string(v.resource) + " found"
 	if v.query.Name != "" {
 		s += " that match " + v.query.Name
 	}
@@ -203,7 +203,7 @@ func (v *viewer) nothing() string {
 	if v.query.Node != "" {
 		s += " on node " + v.query.Node
 	}
-	return s + "."
+	return s
 }
 
 // incomplete counts the items that are incomplete.
