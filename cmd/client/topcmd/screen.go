@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -30,8 +29,6 @@ type screen struct {
 	asked  time.Time   // when the last request was answered
 	// seen has the CPU of each item in its last readings, for the trend.
 	seen map[string]readings
-	// history is how many earlier readings are asked for with new items.
-	history int
 	// grouping is that of the tree, which has these items and these unfolded rows.
 	grouping grouping
 	tree     treeItems
@@ -117,14 +114,10 @@ func (v *viewer) interactive(ctx context.Context, in io.Reader) error {
 
 // newScreen returns the screen after the first request, which alone asks for the history of the list.
 func newScreen(ctx context.Context, v *viewer) (*screen, error) {
-	s := &screen{viewer: v, ctx: ctx, unfolded: map[string]bool{}, order: v.flags.order, sum: v.flags.sum, history: trendLength}
-	v.query.History = s.history
+	s := &screen{viewer: v, ctx: ctx, unfolded: map[string]bool{}, order: v.flags.order, sum: v.flags.sum}
+	v.query.History = trendLength
 	list, err := v.ask(ctx)
 	v.query.History = 0
-	if status, _, _ := cli.Answer(err); status == http.StatusBadRequest { // a weir of an older version
-		s.history = 0
-		list, err = v.ask(ctx)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +150,7 @@ func (s *screen) request() tea.Cmd {
 func (s *screen) requestTree() tea.Cmd {
 	list, containers := s.list, s.containersWanted()
 	return func() tea.Msg {
-		tree, err := s.askTree(s.ctx, list, containers, s.history)
+		tree, err := s.askTree(s.ctx, list, containers, trendLength)
 		return treeAnswer{tree, err}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/weir-metrics/weir/api/usage"
-	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
@@ -156,24 +154,6 @@ func TestTreeOfContainers(t *testing.T) {
 	}
 	if want := []string{"shop 250m", "Deployment/web 250m", "web-1 250m"}; !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)
-	}
-}
-
-// olderCluster is a weir that does not know the history.
-type olderCluster struct{ *testCluster }
-
-func (o olderCluster) List(ctx context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
-	if q.History != 0 {
-		return nil, &weirdev.Problem{Status: http.StatusBadRequest, Message: "unknown parameter \"history\""}
-	}
-	return o.testCluster.List(ctx, r, q)
-}
-
-// The trend of an older weir begins with the first answer.
-func TestScreenOfAnOlderWeir(t *testing.T) {
-	s := newScreenWith(t, olderCluster{newTestCluster()}, usage.Nodes)
-	if press(t, s, "t"); s.failed != nil || len(s.tree.pods) != 3 {
-		t.Errorf("the tree has %d pods and the error %v, want 3 pods and none", len(s.tree.pods), s.failed)
 	}
 }
 
