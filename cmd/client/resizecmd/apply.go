@@ -33,7 +33,7 @@ type applyCommand struct {
 }
 
 func newApply(o Options) *cobra.Command {
-	a := &applyCommand{recommendCommand: recommendCommand{commonFlags: commonFlags{Options: o}}}
+	a := &applyCommand{recommendCommand: recommendCommand{Options: o}}
 	cmd := &cobra.Command{
 		Use:   "apply --pod NAMESPACE/POD | KIND/NAME",
 		Short: "Change requests of one pod or of a workload in place, and check that nothing was restarted",
@@ -175,7 +175,7 @@ func (a *applyCommand) checkPodFlags(cmd *cobra.Command) (namespace, pod string,
 	if err := a.checkFlags(cmd); err != nil {
 		return "", "", err
 	}
-	return a.parsePod(a.pod)
+	return cli.ParseRef(a.pod, a.namespace, a.Namespace)
 }
 
 // checkFlags returns an error for flags that make no sense together.

@@ -1,7 +1,6 @@
 package resizecmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,9 +204,9 @@ func (w *workloadChange) printPlan(ctx context.Context) error {
 	page := &humanize.Page{}
 	_, steps := w.template.Changes(w.changes)
 	page.Line(0, humanize.Plain, fmt.Sprintf("%s, and %s in place, one at a time:", w.template, humanize.Count(len(w.pods), "pod")))
-	writeSteps(page, "template", steps)
+	writeSteps(page, "template: ", steps)
 	for _, p := range w.pods {
-		writeSteps(page, "pod "+p.Pod, p.Steps)
+		writeSteps(page, "pod "+p.Pod+": ", p.Steps)
 	}
 	for _, o := range w.template.Owners(w.changes) {
 		page.Line(0, humanize.Plain, fmt.Sprintf("%s has set the %s in the template: if it applies its old manifest again, that starts a rollout back.", o.Manager, strings.Join(o.Fields, ", ")))
@@ -219,12 +218,6 @@ func (w *workloadChange) printPlan(ctx context.Context) error {
 		page.Line(0, humanize.Plain, "The API server would take it. Nothing was changed: --yes does it.")
 	}
 	return page.Print(w.out)
-}
-
-func writeSteps(page *humanize.Page, subject string, steps []apply.ValueChange) {
-	for _, s := range steps {
-		page.Line(2, humanize.Plain, fmt.Sprintf("%s: %s: %s %s %s → %s", subject, cmp.Or(s.Container, ownName), s.Resource, s.Field, cmp.Or(s.From, "none"), s.To))
-	}
 }
 
 func (w *workloadChange) say(format string, args ...any) {
@@ -358,7 +351,7 @@ func (w *workloadChange) undoPod(ctx context.Context, r apply.Request) error {
 		return resultError(result)
 	}
 	for _, s := range plan.Steps {
-		w.say("Pod %s: %s: %s %s %s → %s again.", r.Pod, cmp.Or(s.Container, ownName), s.Resource, s.Field, s.From, s.To)
+		w.say("Pod %s: %s again.", r.Pod, stepText(s))
 	}
 	return nil
 }

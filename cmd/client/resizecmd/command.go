@@ -5,7 +5,7 @@
 // "recommend" and "replay" change nothing. "apply" changes nothing without --yes: it only makes a dry run at the
 // API server.
 //
-// Files: command.go has the common flags, recommend.go, apply.go and replay.go the commands, applyworkload.go
+// Files: recommend.go, apply.go and replay.go have the commands, applyworkload.go
 // and watch.go apply to a whole workload and watch it, prometheus.go
 // reads usage from a Prometheus, reserved.go proposes what kubelets should reserve, text.go writes the text. workloads.go recommends for whole workloads by
 // their templates and what the cluster restricts, pair.go also the target of an HPA; patch.go writes that as patches, and manifest.go as a diff of
@@ -78,15 +78,4 @@ follows the kubelet until it has done it, and checks that nothing was restarted.
 what kubelets should reserve outside pods. "replay" scores the rules that recommend, on
 what a Prometheus or a recording has of the past.`,
 		newRecommend(o), newApply(o), newReserved(o), newReplay(o))
-}
-
-// commonFlags are the flags of recommend and apply.
-type commonFlags struct {
-	Options
-	namespace, output string
-}
-
-// parsePod parses NAMESPACE/POD, or POD with the namespace of the flags.
-func (c *commonFlags) parsePod(text string) (namespace, pod string, err error) {
-	return cli.ParseRef(text, c.namespace, c.Namespace)
 }

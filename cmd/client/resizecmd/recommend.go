@@ -19,16 +19,17 @@ import (
 
 // recommendCommand is one run of "recommend".
 type recommendCommand struct {
-	commonFlags
-	prometheus prometheusFlags
-	everywhere bool
-	withHPA    bool
-	manifest   string // the file of --filename
-	timeout    time.Duration
+	Options
+	prometheus        prometheusFlags
+	namespace, output string
+	everywhere        bool
+	withHPA           bool
+	manifest          string // the file of --filename
+	timeout           time.Duration
 }
 
 func newRecommend(o Options) *cobra.Command {
-	r := &recommendCommand{commonFlags: commonFlags{Options: o}}
+	r := &recommendCommand{Options: o}
 	cmd := &cobra.Command{
 		Use:   "recommend [NAMESPACE/POD | KIND/NAME]",
 		Short: "Say which requests could be smaller, and what that frees",
@@ -187,9 +188,9 @@ func (r *recommendCommand) askForManifest(request *resizeapi.Request, args []str
 func (r *recommendCommand) setScope(request *resizeapi.Request, ref string, args []string) (err error) {
 	switch {
 	case ref != "":
-		request.Namespace, _, err = r.parsePod(ref)
+		request.Namespace, _, err = cli.ParseRef(ref, r.namespace, r.Namespace)
 	case len(args) == 1:
-		request.Namespace, request.Pod, err = r.parsePod(args[0])
+		request.Namespace, request.Pod, err = cli.ParseRef(args[0], r.namespace, r.Namespace)
 	case r.namespace == "" && !r.everywhere && r.Namespace != nil:
 		request.Namespace, err = r.Namespace()
 	}

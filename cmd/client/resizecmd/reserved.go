@@ -25,14 +25,14 @@ const kubeletFormat = "kubelet"
 
 // reservedCommand is one run of "reserved".
 type reservedCommand struct {
-	commonFlags
-	prometheus   prometheusFlags
-	evictionHard string
-	timeout      time.Duration
+	Options
+	prometheus           prometheusFlags
+	evictionHard, output string
+	timeout              time.Duration
 }
 
 func newReserved(o Options) *cobra.Command {
-	r := &reservedCommand{commonFlags: commonFlags{Options: o}}
+	r := &reservedCommand{Options: o}
 	cmd := &cobra.Command{
 		Use:   "reserved [NODE...]",
 		Short: "Propose what kubelets should reserve for the system and for themselves",

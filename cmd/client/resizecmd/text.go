@@ -308,9 +308,19 @@ func changeText(a *resize.Advice) string {
 // writePlan describes the changes of a plan.
 func writePlan(page *humanize.Page, p *apply.Plan) {
 	page.Line(0, humanize.Plain, fmt.Sprintf("Pod %s/%s on node %s, which stays %s:", p.Namespace, p.Pod, p.Node, p.QoS))
-	for _, s := range p.Steps {
-		page.Line(2, humanize.Plain, fmt.Sprintf("%s: %s %s %s → %s", cmp.Or(s.Container, ownName), s.Resource, s.Field, cmp.Or(s.From, "none"), s.To))
+	writeSteps(page, "", p.Steps)
+}
+
+// writeSteps writes a line for each change of a value, after the name of what has it.
+func writeSteps(page *humanize.Page, subject string, steps []apply.ValueChange) {
+	for _, s := range steps {
+		page.Line(2, humanize.Plain, subject+stepText(s))
 	}
+}
+
+// stepText describes the change of a value: "app: cpu request 100m → 50m".
+func stepText(s apply.ValueChange) string {
+	return fmt.Sprintf("%s: %s %s %s → %s", cmp.Or(s.Container, ownName), s.Resource, s.Field, cmp.Or(s.From, "none"), s.To)
 }
 
 // stageTexts describe the stages of a resize.
