@@ -128,11 +128,13 @@ func (s *source) fromPrometheus(ctx context.Context, q traceRequest, line *cli.P
 // server returns the options of the Prometheus to query.
 func (s *source) server() (*history.Options, error) {
 	o, err := historyflag.Compile(s.history)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if o == nil {
+	case o == nil:
 		o = &history.Options{URL: s.prometheus, CAFile: s.caFile, BearerTokenFile: s.tokenFile, Headers: s.headers, MaxAnswer: historyflag.MaxAnswer}
+	case s.caFile+s.tokenFile != "" || len(s.headers) > 0:
+		return nil, cli.Usage(errors.New("--ca-file, --token-file and --header are for --prometheus: --history has options for them, see weir help history"))
 	}
 	for name := range o.Headers {
 		if http.CanonicalHeaderKey(name) == "Authorization" {
@@ -153,18 +155,6 @@ func (s *source) named() (map[string]string, error) {
 		queries[name] = query
 	}
 	return queries, nil
-}
-
-// podSelector parses --selector, or returns nil if it is not given.
-func (s *source) podSelector() (labels.Selector, error) {
-	if s.selector == "" {
-		return nil, nil
-	}
-	selector, err := labels.Parse(s.selector)
-	if err != nil {
-		return nil, cli.Usage(fmt.Errorf("--selector: %w", err))
-	}
-	return selector, nil
 }
 
 // setRequests replaces the requests in the trace with those of --request.
@@ -207,9 +197,12 @@ func (s *source) fromRecording(ctx context.Context, q traceRequest, line *cli.Pr
 			return nil, fmt.Errorf("metric %s is not a pod metric, and recordings contain only pod metrics: use --prometheus", name)
 		}
 	}
-	selector, err := s.podSelector()
-	if err != nil {
-		return nil, err
+	var selector labels.Selector // nil: those of the target
+	if s.selector != "" {
+		var err error
+		if selector, err = labels.Parse(s.selector); err != nil {
+			return nil, cli.Usage(fmt.Errorf("--selector: %w", err))
+		}
 	}
 	collector, err := recordingreplay.New(recordingreplay.Options{
 		Namespace: metric.Namespace(q.namespace), Kind: q.kind, Name: q.name,
