@@ -268,6 +268,7 @@ func TestReplayMistakes(t *testing.T) {
 		{"-f new.yaml --history prometheus:http://127.0.0.1:1?header=authorization=x", "use --token-file"},
 		{"-f new.yaml --history prometheus:http://127.0.0.1:1 --prometheus http://127.0.0.1:1", "choose one"},
 		{"-f new.yaml --history prometheus:http://127.0.0.1:1 --token-file token", "are for --prometheus"},
+		{"-f new.yaml --history prometheus:http://127.0.0.1:1?token-file=a&token-file=b", "option token-file is given 2 times: give it once"},
 		{"-f new.yaml --history graphite:http://127.0.0.1:1", "prometheus"},
 		{"-f new.yaml --history prometheus:http://127.0.0.1:1 -l app=web", "--pods chooses pods"},
 		{"-f homeless.yaml --recording run.weir", "the manifest has no namespace: set --namespace"},

@@ -6,20 +6,31 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
-	"strings"
 
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/cmd/flags/stageflag"
 	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/internal/options"
 )
 
 // Usage is the help of --history.
 const Usage = "where to read numbers that are older than weir's own memory, for the model API and the page: prometheus:URL of a server that scrapes /metrics/cluster or receives --sink=remotewrite; see weir help history"
 
+// table has the options of the server.
+var table = options.Table[history.Options]{
+	options.Field("ca", "file of CA certificates that verify the server", func(o *history.Options) *string { return &o.CAFile }, options.Text),
+	{Name: "header", Help: "NAME=VALUE sent with each question; repeatable", SetAll: func(o *history.Options, values []string) (err error) {
+		o.Headers, err = options.Pairs(values)
+		return err
+	}},
+	options.Field("password-file", "of username", func(o *history.Options) *string { return &o.PasswordFile }, options.Text),
+	options.Field("token-file", "file of a bearer token", func(o *history.Options) *string { return &o.BearerTokenFile }, options.Text),
+	options.Field("username", "to send, with the password", func(o *history.Options) *string { return &o.Username }, options.Text),
+}
+
 // Help is the help page of the flag.
-const Help = `weir remembers fifteen minutes. A Prometheus-compatible server that scrapes weir's
+var Help = `weir remembers fifteen minutes. A Prometheus-compatible server that scrapes weir's
 /metrics/cluster (with honor_labels: true), or that weir writes to
 (--sink=remotewrite), knows weir's series for longer:
   --history=prometheus:http://prometheus:9090
@@ -28,11 +39,7 @@ no gap after weir was restarted. While it does not answer, they begin with weir'
 own memory. Of most metrics it knows only what is scraped or written with
 profile=all; see docs/prometheus.md.
 
-  ca                    file of CA certificates that verify the server
-  header                NAME=VALUE sent with each question; repeatable
-  password-file         of username
-  token-file            file of a bearer token
-  username              to send, with the password`
+` + table.Help()
 
 // New returns the flag without a value.
 func New() stageflag.StageList {
@@ -62,22 +69,9 @@ func parse(s stageflag.Stage) (*history.Options, error) {
 	if u, err := url.Parse(s.Config); err != nil || u.Host == "" {
 		return nil, fmt.Errorf("%q is not the address of a server: write --history=prometheus:http://HOST:PORT", humanize.URL(s.Config))
 	}
-	known := []string{"ca", "header", "password-file", "token-file", "username"}
-	for name := range s.Options {
-		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("no option is called %q: there are %s", name, strings.Join(known, ", "))
-		}
-	}
-	o := &history.Options{
-		URL: s.Config, MaxAnswer: MaxAnswer, CAFile: s.Options.Get("ca"), BearerTokenFile: s.Options.Get("token-file"),
-		Username: s.Options.Get("username"), PasswordFile: s.Options.Get("password-file"), Headers: map[string]string{},
-	}
-	for _, h := range s.Options["header"] {
-		key, value, ok := strings.Cut(h, "=")
-		if !ok || key == "" {
-			return nil, errors.New("a header must have the form NAME=VALUE")
-		}
-		o.Headers[key] = value
+	o := &history.Options{URL: s.Config, MaxAnswer: MaxAnswer}
+	if err := table.Parse(o, s.Options); err != nil {
+		return nil, err
 	}
 	if (o.Username == "") != (o.PasswordFile == "") {
 		return nil, errors.New("username and password-file belong together: give both")
