@@ -36,7 +36,20 @@ type kubeletReaders struct {
 }
 
 // openKubelets opens one endpoint of all kubelets.
-func openKubelets(w *weirProcess, p kubeletPlan) error {
+func openKubelets(w *weirProcess, p kubeletPlan) (err error) {
+	if len(p.Targets) == 0 { // our credentials are not for a list of targets, which can contain any address
+		if p.Identity, err = w.plan.kubeletIdentity(); err != nil {
+			return err
+		}
+		token, err := w.kubeletToken()
+		if err != nil {
+			return err
+		}
+		if token != nil {
+			p.Token, p.RefuseToken = token.Token, token.Refuse
+		}
+	}
+	p.MaxIdle = kubelet.MaxConnections() / len(w.plan.Kubelets)
 	scraper, err := kubelet.New(p.Options)
 	if err != nil {
 		return fmt.Errorf("read kubelets: %w", err)

@@ -51,7 +51,7 @@ type stage struct {
 	acts bool
 	// twice is the error if it is named twice. Empty: the last one counts, or parse decides.
 	twice string
-	// several is set if each that is named is opened: there may be several receivers.
+	// several is set if each that is named is opened: there may be several receivers, and endpoints.
 	several bool
 	// parse adds to the plan what others need from the stage. It returns the function that opens
 	// the stage: it adds parts, providers and sinks to the process.
@@ -63,12 +63,14 @@ var sources = []stage{{
 	name:    "kubelet",
 	about:   "the kubelets of a cluster or of a list. CONFIG is SCHEME://[HOST][:PORT].",
 	options: kubelet.Table.Help,
+	several: true,
 	parse:   parseKubelets,
 }, {
 	name: "cadvisor",
 	about: `cAdvisors that run on their own, on the nodes of a cluster or of a list.
 CONFIG is SCHEME://[HOST][:PORT]. They get no credentials unless options name some.`,
 	options: kubelet.CAdvisorTable().Help,
+	several: true,
 	parse:   parseKubelets,
 }, {
 	name:    "host",
@@ -331,36 +333,7 @@ func parseKubelets(p *plan, s stageflag.Stage) (_ func(*weirProcess) error, err 
 		return nil, fmt.Errorf("%s is named twice: name it once, with several in the option targets", k.kind())
 	}
 	p.Kubelets = append(p.Kubelets, k)
-	isOfSource := func(k *kubeletPlan) bool { return (k.Endpoint == kubelet.Standalone) == (s.Name == "cadvisor") }
-	return func(w *weirProcess) error { return openAllKubelets(w, isOfSource) }, nil
-}
-
-// openAllKubelets opens those endpoints of the plan for which isOfSource is true.
-func openAllKubelets(w *weirProcess, isOfSource func(*kubeletPlan) bool) error {
-	identity, err := w.plan.kubeletIdentity()
-	if err != nil {
-		return err
-	}
-	token, err := w.kubeletToken()
-	if err != nil {
-		return err
-	}
-	for _, k := range w.plan.Kubelets {
-		if !isOfSource(&k) {
-			continue
-		}
-		if len(k.Targets) == 0 { // our credentials are not for a list of targets, which can contain any address
-			k.Identity = identity
-			if token != nil {
-				k.Token, k.RefuseToken = token.Token, token.Refuse
-			}
-		}
-		k.MaxIdle = kubelet.MaxConnections() / len(w.plan.Kubelets)
-		if err := openKubelets(w, k); err != nil {
-			return err
-		}
-	}
-	return nil
+	return func(w *weirProcess) error { return openKubelets(w, k) }, nil
 }
 
 // showsOwnToken reports whether kubelets are shown the token of weir's own account unless the plan
