@@ -3,13 +3,12 @@ package cli
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // Lister lists usage. *Weir implements it.
@@ -31,8 +30,8 @@ func ListNames(ctx context.Context, w Lister, r usage.Resource, q usage.Query, n
 	return names, nil
 }
 
-// completionTimeout is how long a shell waits for names after a key press.
-const completionTimeout = 3 * time.Second
+// CompletionTimeout is how long a shell waits for names after a key press.
+const CompletionTimeout = 3 * time.Second
 
 // Complete returns the names of the items of a list for a shell, sorted and without repetitions. It
 // leaves out names that a shell would interpret. After an error it returns no names, because the
@@ -44,17 +43,12 @@ func Complete[W Lister](
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTimeout)
 	defer cancel()
 	names, _ := ListNames(ctx, w, r, q, name)
-	names = slices.DeleteFunc(names, func(n string) bool { return n == "" || strings.ContainsFunc(n, isSpecial) })
+	names = slices.DeleteFunc(names, func(name string) bool { return !humanize.IsShellWord(name) })
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// isSpecial reports whether a character has a special meaning for a shell or a terminal.
-func isSpecial(r rune) bool {
-	return !unicode.IsGraphic(r) || unicode.IsSpace(r) || strings.ContainsRune("$`\"'\\;&|<>(){}[]!*?#~", r)
 }
 
 // CompleteNode completes the name of a node.

@@ -102,7 +102,7 @@ func (a *asking) completeDeaths(cmd *cobra.Command, _ []string, word string) ([]
 	if err != nil {
 		return names, directive
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), a.timeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), cli.CompletionTimeout)
 	defer cancel()
 	if r, err := w.Deaths(ctx, death.Query{Namespace: metric.Namespace(namespace)}); err == nil {
 		for i := range r.Deaths {
