@@ -7,7 +7,7 @@
 // that a command asks, and weir.go is the client of all APIs of a weir; direct.go has the advice for
 // a weir at a URL, cluster.go for the weir of a cluster, and completion.go completes names in a shell.
 // document.go writes JSON and YAML, jsonpath.go templates. terminal.go finds out what an output can
-// show, progress.go shows what a command is doing while it takes long.
+// show, answer.go asks once and prints the answer, progress.go shows what a command is doing while it takes long.
 package cli
 
 import (

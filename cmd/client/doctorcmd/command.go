@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -65,9 +66,7 @@ type Report struct {
 // NewCommand returns "doctor".
 func NewCommand(o Options) *cobra.Command {
 	o.Program = cmp.Or(o.Program, "weir")
-	var output string
-	var timeout time.Duration
-	var exitCode bool
+	var flags cli.AnswerFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look through a cluster for what keeps numbers from kubectl top and autoscalers",
@@ -81,39 +80,23 @@ It has the rights of your kubeconfig. What you may not read is skipped, and name
 		Example: "  " + o.Program + " doctor\n  " + o.Program + " doctor --exit-code -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cli.Output(output, "text"); err != nil {
-				return err
+			ask := func(ctx context.Context, cluster *cli.Kube) ([]Finding, error) {
+				e := &examination{cluster: cluster, connect: o.Connect, program: o.Program, line: cli.StartProgress(cmd.ErrOrStderr())}
+				defer e.line.Stop()
+				return e.run(ctx), nil
 			}
-			if timeout <= 0 {
-				return cli.Usage(fmt.Errorf("--timeout cannot be %v", timeout))
-			}
-			cluster, err := o.Cluster()
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
-			defer cancel()
-			e := &examination{cluster: cluster, connect: o.Connect, program: o.Program, line: cli.StartProgress(cmd.ErrOrStderr())}
-			defer e.line.Stop()
-			findings := e.run(ctx)
-			e.line.Stop()
-			if output == "text" {
-				p := &humanize.Page{Colour: cli.TerminalOf(cmd.OutOrStdout()).Colour}
+			text := func(out io.Writer, findings []Finding) error {
+				p := &humanize.Page{Colour: cli.TerminalOf(out).Colour}
 				write(p, findings)
-				err = p.Print(cmd.OutOrStdout())
-			} else {
-				err = cli.WriteDocument(cmd.OutOrStdout(), output, Report{weirdev.APIVersion, "DoctorReport", findings})
+				return p.Print(out)
 			}
-			if err == nil && exitCode && count(findings, Failure) > 0 {
-				return cli.ErrMissing
-			}
-			return err
+			return cli.AskOnce(cmd, &flags, o.Cluster, ask, text, func(findings []Finding) any {
+				return Report{weirdev.APIVersion, "DoctorReport", findings}
+			}, func(findings []Finding) bool { return count(findings, Failure) > 0 })
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json, yaml or jsonpath=TEMPLATE")
-	cmd.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "time that all checks together may take")
-	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with status 2 if there is a failure")
-	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml", "jsonpath="))
+	flags.Add(cmd, cmd.Flags(), 30*time.Second, "time that all checks together may take")
+	cmd.Flags().BoolVar(&flags.ExitCode, "exit-code", false, "exit with status 2 if there is a failure")
 	return cmd
 }
 

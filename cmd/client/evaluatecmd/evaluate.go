@@ -40,9 +40,9 @@ type Options struct {
 // asking is one run of the command.
 type asking struct {
 	Options
-	file, namespace, at, output string
-	replicas                    int32
-	timeout                     time.Duration
+	cli.AnswerFlags
+	file, namespace, at string
+	replicas            int32
 }
 
 // NewCommand returns "evaluate".
@@ -69,9 +69,7 @@ of earlier decisions counts: stabilization windows and policies hold as they wou
 	f.StringVarP(&a.namespace, "namespace", "n", "", "namespace, where the manifest names none")
 	f.StringVar(&a.at, "at", "", "an earlier time that weir still remembers, or how long ago: 2026-01-02T12:00:00Z, 5m (default: now)")
 	f.Int32Var(&a.replicas, "replicas", 0, "assume that the target has so many replicas (default: what it has)")
-	f.StringVarP(&a.output, "output", "o", "text", "text, json, yaml or jsonpath=TEMPLATE")
-	f.DurationVar(&a.timeout, "timeout", 10*time.Second, "time the answer may take")
-	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml", "jsonpath="))
+	a.AnswerFlags.Add(cmd, f, 10*time.Second, "time the answer may take")
 	cli.CompleteFlag(cmd, "filename", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
 	})
@@ -83,31 +81,23 @@ func (a *asking) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	w, err := a.Connect()
-	if err != nil {
-		return err
+	ask := func(ctx context.Context, w Evaluator) (*decisionreport.DecisionReport, error) {
+		return w.Evaluate(ctx, e)
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), a.timeout)
-	defer cancel()
-	r, err := w.Evaluate(ctx, e)
-	if err != nil {
-		return err
+	text := func(out io.Writer, r *decisionreport.DecisionReport) error {
+		return explaincmd.WriteReport(out, a.Program, r)
 	}
-	if a.output != "text" {
-		return cli.WriteDocument(cmd.OutOrStdout(), a.output, autoscaling.NewResponse(autoscaling.EvaluationKind, r))
-	}
-	return explaincmd.WriteReport(cmd.OutOrStdout(), a.Program, r)
+	return cli.AskOnce(cmd, &a.AnswerFlags, a.Connect, ask, text, func(r *decisionreport.DecisionReport) any {
+		return autoscaling.NewResponse(autoscaling.EvaluationKind, r)
+	}, nil)
 }
 
 // evaluation returns the evaluation that the flags describe. It returns an error for a wrong
 // manifest before weir is asked.
 func (a *asking) evaluation(cmd *cobra.Command) (autoscaling.Evaluation, error) {
 	var none autoscaling.Evaluation
-	if err := cli.Output(a.output, "text"); err != nil {
+	if err := a.Check(); err != nil {
 		return none, err
-	}
-	if a.timeout <= 0 {
-		return none, cli.Usage(fmt.Errorf("--timeout cannot be %v", a.timeout))
 	}
 	e := autoscaling.Evaluation{At: a.at}
 	if cmd.Flags().Changed("replicas") {

@@ -46,7 +46,7 @@ func (a *asking) scaler(kind, noun string) *cobra.Command {
 			var events objectEvents
 			ask := func(ctx context.Context, w Asker) (*decisionreport.DecisionReport, error) {
 				r, err := w.Autoscaler(ctx, kind, string(ref.Namespace), string(ref.Name))
-				if err == nil && a.output == "text" {
+				if err == nil && a.Output == "text" {
 					events = eventsOn(ctx, w, event.Object{Kind: kind, Namespace: string(ref.Namespace), Name: string(ref.Name)})
 				}
 				return r, err

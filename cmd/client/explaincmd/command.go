@@ -9,7 +9,6 @@ package explaincmd
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -71,10 +70,8 @@ type Options struct {
 // asking is one run of the command.
 type asking struct {
 	Options
-	output    string
-	timeout   time.Duration
+	cli.AnswerFlags
 	namespace string
-	exitCode  bool
 }
 
 // NewCommand returns "explain" with a subcommand for each noun.
@@ -88,10 +85,8 @@ ended; what pods wait for; why an autoscaler decides as it does; who is evicted 
 a node, and why; and which containers have the devices of a node.`,
 		a.pod(), a.container(), a.node(), a.cgroup(), a.workload(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa(), a.death(), a.slow(), a.eviction(), a.devices())
 	p := cmd.PersistentFlags()
-	p.StringVarP(&a.output, "output", "o", "text", "text, json, yaml or jsonpath=TEMPLATE")
-	p.DurationVar(&a.timeout, "timeout", 10*time.Second, "time the answer may take")
-	p.BoolVar(&a.exitCode, "exit-code", false, "exit with status 2 if a number is missing or in doubt, or if there is no decision; with 1 if there is no answer")
-	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml", "jsonpath="))
+	a.AnswerFlags.Add(cmd, p, 10*time.Second, "time the answer may take")
+	p.BoolVar(&a.ExitCode, "exit-code", false, "exit with status 2 if a number is missing or in doubt, or if there is no decision; with 1 if there is no answer")
 	return cmd
 }
 
@@ -263,7 +258,7 @@ func (a *asking) explain(cmd *cobra.Command, object event.Object, ask func(conte
 	var events objectEvents
 	askBoth := func(ctx context.Context, w Asker) (*explain.Explanation, error) {
 		e, err := ask(ctx, w)
-		if err == nil && object.Name != "" && a.output == "text" {
+		if err == nil && object.Name != "" && a.Output == "text" {
 			events = eventsOn(ctx, w, object)
 		}
 		return e, err
@@ -293,34 +288,9 @@ func incomplete(r *explain.MissingReport) bool {
 	return slices.ContainsFunc(r.Causes, func(c explain.MissingCause) bool { return c.Severity != metric.None.String() })
 }
 
-// answer sends one request and writes the answer as text or as a document. missing reports whether
-// the answer is that something is missing, for --exit-code; nil if no answer is.
+// answer sends one request to weir and writes the answer: see cli.AskOnce.
 func answer[T any](
 	a *asking, cmd *cobra.Command, ask func(context.Context, Asker) (*T, error), text func(io.Writer, *T) error, document func(*T) any, missing func(*T) bool,
 ) error {
-	if err := cli.Output(a.output, "text"); err != nil {
-		return err
-	}
-	if a.timeout <= 0 {
-		return cli.Usage(fmt.Errorf("--timeout cannot be %v", a.timeout))
-	}
-	w, err := a.Connect()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), a.timeout)
-	defer cancel()
-	found, err := ask(ctx, w)
-	switch {
-	case err != nil:
-		return err
-	case a.output != "text":
-		err = cli.WriteDocument(cmd.OutOrStdout(), a.output, document(found))
-	default:
-		err = text(cmd.OutOrStdout(), found)
-	}
-	if err == nil && a.exitCode && missing != nil && missing(found) {
-		return cli.ErrMissing
-	}
-	return err
+	return cli.AskOnce(cmd, &a.AnswerFlags, a.Connect, ask, text, document, missing)
 }
