@@ -51,12 +51,7 @@ series and objects there were, and how long Prometheus took. From outside the cl
 forward a port first:
   kubectl -n monitoring port-forward service/prometheus 9090 &
   weir check rules rules.yaml --try --url=http://localhost:9090 --namespace=shop`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage(fmt.Errorf("%d files: name one file of rules", len(args)))
-			}
-			return nil
-		},
+		Args: cli.OneFile("file of rules"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if url != "" && !try {
 				return cli.Usage(errors.New("--url needs --try"))

@@ -188,6 +188,16 @@ func NoArgs(hint string) cobra.PositionalArgs {
 	}
 }
 
+// OneFile is the Args function of a command that reads one file. what describes the file.
+func OneFile(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return Usage(fmt.Errorf("%d files: name one %s", len(args), what))
+		}
+		return nil
+	}
+}
+
 // ForProgram changes the commands in a text from weir to those of program, because a user of
 // kubectl-weir may not have weir.
 func ForProgram(text, program string) string {

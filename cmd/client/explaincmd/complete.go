@@ -97,7 +97,7 @@ func (a *asking) completeWorkloads(cmd *cobra.Command, _ []string, word string) 
 		}
 		return start + strings.ToLower(it.Workload.Kind) + "/" + it.Workload.Name
 	})
-	names = slices.DeleteFunc(names, func(name string) bool { return name == "" || !strings.HasPrefix(name, word) })
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, word) })
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 

@@ -52,12 +52,7 @@ does so once, and writes a rule for each metric. From outside the cluster, forwa
 Where labels name custom resources by resources.template, name those too:
   kubectl get customresourcedefinitions -o name | sed 's,.*/,--custom-resource=,' |
     xargs weir import prometheus-adapter config.yaml --url=http://localhost:9090 > rules.yaml`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage(fmt.Errorf("%d files: name one configuration of prometheus-adapter", len(args)))
-			}
-			return nil
-		},
+		Args: cli.OneFile("configuration of prometheus-adapter"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			content, err := os.ReadFile(args[0])
 			if err != nil {

@@ -27,7 +27,7 @@ interest.
 A time is one of day, 2026-11-02T15:04:05Z, or a duration from the beginning.`,
 		Example: `  weir recording cut run.weirrec --from=2h --to=3h -o part.weirrec
   weir recording cut run.weirrec --from=2026-11-02T15:00:00Z -o part.weirrec`,
-		Args: oneFile,
+		Args: cli.OneFile("recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
 				return cli.Usage(errors.New("the part needs a file of its own: add -o FILE"))

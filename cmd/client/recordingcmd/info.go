@@ -28,13 +28,6 @@ and replayed, to the same numbers, with
 docs/recording.md describes the file.`, newInfo(), newCut())
 }
 
-func oneFile(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return cli.Usage(fmt.Errorf("%d files: name one recording", len(args)))
-	}
-	return nil
-}
-
 func newInfo() *cobra.Command {
 	return &cobra.Command{
 		Use:   "info FILE",
@@ -42,7 +35,7 @@ func newInfo() *cobra.Command {
 		Long: `Describe a recording: the time, the sources, how much, and whether it is whole.
 It reads the whole file.`,
 		Example: "  weir recording info run.weirrec",
-		Args:    oneFile,
+		Args:    cli.OneFile("recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := openFile(args[0])
 			if err != nil {
