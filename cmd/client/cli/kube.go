@@ -54,16 +54,6 @@ func (k *Kube) GetPod(ctx context.Context, namespace, name string) (*corev1.Pod,
 	return &pod, answer(ctx, k.rest.Get().AbsPath("/api/v1").Namespace(namespace).Resource("pods").Name(name), &pod)
 }
 
-// ListPods lists pods of a namespace, or of all namespaces if it is empty. The options are those of List.
-func (k *Kube) ListPods(ctx context.Context, namespace string, o metav1.ListOptions) (*corev1.PodList, error) {
-	path := "/api/v1/pods"
-	if namespace != "" {
-		path = "/api/v1/namespaces/" + namespace + "/pods"
-	}
-	var pods corev1.PodList
-	return &pods, k.List(ctx, path, o, &pods)
-}
-
 // List reads a list at a path. Of the options, it knows the selector of labels and pages.
 func (k *Kube) List(ctx context.Context, path string, o metav1.ListOptions, into any) error {
 	r := k.rest.Get().AbsPath(path)

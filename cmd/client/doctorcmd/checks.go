@@ -224,8 +224,9 @@ func (e *examination) checkPods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pods, err := e.cluster.ListPods(ctx, namespace, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String()})
-	if err != nil {
+	var pods corev1.PodList
+	ofService := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String()}
+	if err := e.cluster.List(ctx, "/api/v1/namespaces/"+namespace+"/pods", ofService, &pods); err != nil {
 		return err
 	}
 	e.weirPods, e.release = pods.Items, releaseOf(&service.ObjectMeta)
@@ -281,8 +282,8 @@ func (e *examination) checkAdapters(ctx context.Context) error {
 			e.add(Warning, `Remove the object from that release: docs/adapters.md, "KEDA".`, "%s leads to %s and is an object of the Helm release %s, whose next upgrade can take it back", a.Name, a.server(), release)
 		}
 	}
-	operators, err := e.cluster.ListPods(ctx, metav1.NamespaceAll, metav1.ListOptions{LabelSelector: "app=keda-operator"})
-	if err != nil {
+	var operators corev1.PodList
+	if err := e.cluster.List(ctx, "/api/v1/pods", metav1.ListOptions{LabelSelector: "app=keda-operator"}, &operators); err != nil {
 		return err
 	}
 	for i := range operators.Items {
