@@ -32,6 +32,6 @@ func newClientCommands(getenv func(string) string, local string) []*cobra.Comman
 "evaluate" on the live metrics of a running weir, "replay" over a recording or a
 Prometheus. "weir explain autoscaler" and "weir explain hpa" show what an autoscaler
 of the cluster decides, and why. None of these commands changes anything.`,
-		commands.Evaluate, replaycmd.NewCommand(replaycmd.Options{Pipeline: pipeline}))
+		commands.Evaluate, replaycmd.NewCommand(pipeline))
 	return []*cobra.Command{commands.Top, commands.Explain, autoscaler, commands.Resize, commands.Doctor}
 }

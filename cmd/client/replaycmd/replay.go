@@ -25,12 +25,6 @@ import (
 	"github.com/weir-metrics/weir/manager"
 )
 
-// Options adapt the command to its program.
-type Options struct {
-	// Pipeline returns the processors of a source, as in a running weir.
-	Pipeline func(manager.Spec) []manager.Processor
-}
-
 // command is one run of the command.
 type command struct {
 	file, against, namespace string
@@ -42,9 +36,9 @@ type command struct {
 	csv, svg, output         string
 }
 
-// NewCommand returns "replay".
-func NewCommand(o Options) *cobra.Command {
-	c := command{source: source{pipeline: o.Pipeline}}
+// NewCommand returns "replay". pipeline returns the processors of a source, as in a running weir.
+func NewCommand(pipeline func(manager.Spec) []manager.Processor) *cobra.Command {
+	c := command{source: source{pipeline: pipeline}}
 	cmd := &cobra.Command{
 		Use:   "replay -f FILE --recording FILE | --prometheus URL",
 		Short: "Say how many replicas a manifest would have asked for, over a past time",

@@ -94,7 +94,7 @@ func recordRun(t *testing.T, path string) {
 // newRoot returns a command weir with only replay.
 func newRoot() *cobra.Command {
 	root := &cobra.Command{Use: "weir"}
-	root.AddCommand(NewCommand(Options{Pipeline: pipeline}))
+	root.AddCommand(NewCommand(pipeline))
 	return root
 }
 

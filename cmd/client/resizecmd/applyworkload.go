@@ -276,8 +276,7 @@ func (w *workloadChange) change(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done := w.pods
-	w.pods = slices.Concat(done, late)
+	w.pods = slices.Concat(w.pods, late)
 	return w.resizePods(ctx, late)
 }
 
