@@ -148,7 +148,7 @@ func uniquePods(items []usage.Item) (pods []*usage.Item) {
 		case !known:
 			at[podRef(pod)] = len(pods)
 			pods = append(pods, pod)
-		case len(incompleteOf(pods[n:n+1])) > 0 && len(incompleteOf([]*usage.Item{pod})) == 0:
+		case isIncomplete(pods[n]) && !isIncomplete(pod):
 			pods[n] = pod
 		}
 	}

@@ -100,8 +100,9 @@ func (v *viewer) once(ctx context.Context) error {
 	if err := v.print(v.lines(list, 0)); err != nil {
 		return err
 	}
-	if n := incomplete(list.Items); n > 0 && v.flags.output != "wide" {
-		fmt.Fprintf(v.errors, "%d of %d lack a number: -o wide shows why.\n", n, len(list.Items))
+	lacking := slices.DeleteFunc(slices.Clone(list.Items), func(it usage.Item) bool { return !isIncomplete(&it) })
+	if len(lacking) > 0 && v.flags.output != "wide" {
+		fmt.Fprintf(v.errors, "%d of %d lack a number: -o wide shows why.\n", len(lacking), len(list.Items))
 	}
 	if child := aboveParent(list.Items); child != "" {
 		fmt.Fprintf(v.errors, "%s has more memory than the cgroup that contains it: the kernel counts each cgroup by itself, and weir adds none up.\n", humanize.Printable(child))
@@ -204,16 +205,6 @@ func (v *viewer) asked() string {
 		s += " on node " + v.query.Node
 	}
 	return s
-}
-
-// incomplete counts the items that are incomplete.
-func incomplete(items []usage.Item) (n int) {
-	for i := range items {
-		if isIncomplete(&items[i]) {
-			n++
-		}
-	}
-	return n
 }
 
 // isIncomplete reports whether an item, or a pod that it adds up, lacks CPU or memory.
