@@ -25,6 +25,8 @@ func NewKube(config *rest.Config) (*Kube, error) {
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // the Status of an error
 	c := rest.CopyConfig(config)
 	c.ContentType, c.AcceptContentTypes = "", "" // JSON
+	// No limit: client-go's five requests a second are for controllers, and a command may ask about each node.
+	c.QPS = -1
 	c.UserAgent = cmp.Or(c.UserAgent, rest.DefaultKubernetesUserAgent())
 	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	client, err := rest.UnversionedRESTClientFor(c)
