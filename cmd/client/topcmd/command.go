@@ -159,11 +159,12 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 			if len(args) > 0 || err != nil {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
+			namespace := strings.TrimSuffix(word+"*", q.Name) // that the name of a pod begins with, and a slash
 			asked := r
 			if r == workloads {
 				asked, q.Name = usage.Pods, ""
 			}
-			names := cli.Complete(cmd, o.Connect, asked, q, about[r].name)
+			names := cli.Complete(cmd, o.Connect, asked, q, func(it *usage.Item) string { return namespace + about[r].name(it) })
 			return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, word) }), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
