@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -32,6 +33,9 @@ const oldestTested, newestTested = 35, 37
 
 // shownNodes is how many nodes a message names.
 const shownNodes = 5
+
+// kubeletsAtOnce is how many kubelets are asked at the same time.
+const kubeletsAtOnce = 20
 
 // undecided is how long an HPA may be without a condition. The controller looks at each every 15 s by
 // default.
@@ -442,9 +446,44 @@ func (e *examination) checkCertificates(ctx context.Context) error {
 	return nil
 }
 
+// kubeletAnswer is what a kubelet answers about its settings.
+type kubeletAnswer struct {
+	KubeletConfig kubeletconfigv1beta1.KubeletConfiguration `json:"kubeletconfig"`
+	err           error
+}
+
+// askKubelets asks the kubelets of nodes for their settings, many at a time. It takes at most a third of the
+// time that is left: a kubelet that hangs must not cost the checks that follow. It fails only if the user may
+// not ask.
+func (e *examination) askKubelets(ctx context.Context, nodes []corev1.Node) ([]kubeletAnswer, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/3)
+		defer cancel()
+	}
+	answers := make([]kubeletAnswer, len(nodes))
+	asking, ctx := errgroup.WithContext(ctx)
+	asking.SetLimit(kubeletsAtOnce)
+	for i := range nodes {
+		asking.Go(func() error {
+			err := e.cluster.Get(ctx, "/api/v1/nodes/"+nodes[i].Name+"/proxy/configz", &answers[i])
+			if apierrors.IsForbidden(err) {
+				return err
+			}
+			answers[i].err = err
+			return nil
+		})
+	}
+	return answers, asking.Wait()
+}
+
 // checkKubelets reads the settings of kubelets that change what weir can measure.
 func (e *examination) checkKubelets(ctx context.Context) error {
 	nodes, err := e.listNodes(ctx)
+	if err != nil {
+		return err
+	}
+	answers, err := e.askKubelets(ctx, nodes.Items)
 	if err != nil {
 		return err
 	}
@@ -452,19 +491,11 @@ func (e *examination) checkKubelets(ctx context.Context) error {
 	var fromCRI, unread, unnamed []string
 	var last error
 	for i := range nodes.Items {
-		name := nodes.Items[i].Name
-		var answer struct {
-			KubeletConfig kubeletconfigv1beta1.KubeletConfiguration `json:"kubeletconfig"`
-		}
-		err := e.cluster.Get(ctx, "/api/v1/nodes/"+name+"/proxy/configz", &answer)
-		switch {
-		case apierrors.IsForbidden(err):
-			return err
-		case err != nil:
+		name, c := nodes.Items[i].Name, &answers[i].KubeletConfig
+		if err := answers[i].err; err != nil {
 			unread, last = append(unread, name), err
 			continue
 		}
-		c := &answer.KubeletConfig
 		if c.CgroupDriver == "" {
 			unnamed = append(unnamed, name)
 		} else {

@@ -32,6 +32,7 @@ import (
 type testCluster struct {
 	answers map[string]any
 	denied  map[string]bool // "verb resource/subresource" that a SubjectAccessReview denies
+	hangs   string          // a path without an answer
 	report  *explain.MissingReport
 	failure error // of weir
 }
@@ -41,6 +42,10 @@ func (c *testCluster) Missing(context.Context, metric.Namespace) (*explain.Missi
 }
 
 func (c *testCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == c.hangs {
+		<-r.Context().Done()
+		return
+	}
 	answer, ok := c.answers[r.URL.RequestURI()]
 	if !ok {
 		answer, ok = c.answers[r.URL.Path]
@@ -342,6 +347,22 @@ func TestFaults(t *testing.T) {
 		"failure  API server  it does not answer: who are you",
 		"                     do  Check the address and the credentials of your kubeconfig: `kubectl version` must answer.",
 		"1 failure.")
+}
+
+// A kubelet that hangs costs neither the settings of others nor the checks that follow.
+func TestKubeletHangs(t *testing.T) {
+	c := healthy()
+	list := c.answers[nodes].(*corev1.NodeList)
+	other := list.Items[0]
+	other.Name = "n0"
+	list.Items = []corev1.Node{other, list.Items[0]}
+	c.hangs = "/api/v1/nodes/n0/proxy/configz"
+	got, status := c.run(t, "--timeout=3s")
+	for _, want := range []string{"the API server cannot read the settings of n0:", "all use the cgroup driver systemd", "ok       HPAs           nothing keeps"} {
+		if !strings.Contains(got, want) || status != 0 {
+			t.Errorf("status %d, want 0, and %q in\n%s", status, want, got)
+		}
+	}
 }
 
 func TestDocument(t *testing.T) {
