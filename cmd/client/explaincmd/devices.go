@@ -2,7 +2,6 @@ package explaincmd
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
@@ -28,13 +26,12 @@ A device that is allocated may be idle: only its driver knows how much it is use
 free devices of a DRA driver are in its ResourceSlices.`,
 		Example: a.examples("devices", "devices --node n1", "devices --node n1 -o json"),
 	}
-	return nodeReport(a, cmd, Asker.Devices, writeDevices, func(d *cluster.NodeDevices) any { return nodeapi.NewNodeDevices(d) })
+	return nodeReport(a, cmd, Asker.Devices, onPage(a.Program, writeDevices), func(d *cluster.NodeDevices) any { return nodeapi.NewNodeDevices(d) })
 }
 
-// writeDevices writes the devices as text: how many there are of each resource, and which of them
-// each container has.
-func writeDevices(w io.Writer, d *cluster.NodeDevices) error {
-	p := &humanize.Page{Colour: cli.TerminalOf(w).Colour}
+// writeDevices writes the devices: how many there are of each resource, and which of them each container
+// has.
+func writeDevices(p *page, d *cluster.NodeDevices) {
 	allocated, claimed := map[string]map[string]bool{}, map[string]map[string]bool{}
 	add := func(set map[string]map[string]bool, name, device string) {
 		if set[name] == nil {
@@ -80,5 +77,4 @@ func writeDevices(w io.Writer, d *cluster.NodeDevices) error {
 			p.Table(table)
 		}
 	}
-	return p.Print(w)
 }
