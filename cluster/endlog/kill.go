@@ -176,11 +176,18 @@ func (l *Log) killOf(e *End) (found *Kill) {
 	return found
 }
 
-// Killed returns how often the kernel killed for memory, by node, pod and container.
+// Killed returns how often the kernel killed for memory, by node, pod and container. A runtime may report the
+// kill of a child as the reason of its run's end, later: that counts once.
 func (l *Log) Killed() map[metric.Entity]int {
-	counts := map[metric.Entity]int{}
-	for _, e := range l.In("") {
-		if e.Kill == nil && e.Run.Reason != "OOMKilled" {
+	counts, lostChild := map[metric.Entity]int{}, map[metric.ContainerID]bool{}
+	ends := l.In("")
+	for _, e := range ends {
+		if e.GoesOn() {
+			lostChild[e.Run.ID] = true
+		}
+	}
+	for _, e := range ends {
+		if e.Kill == nil && (e.Run.Reason != "OOMKilled" || !e.Run.killed() && lostChild[e.Run.ID]) {
 			continue
 		}
 		n := 1

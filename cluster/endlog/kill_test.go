@@ -204,4 +204,9 @@ func TestKilledCounts(t *testing.T) {
 	if diff := cmp.Diff(want, l.Killed()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	outlived := func(p *cluster.Pod) { ended(&p.Containers[1], 1, 0); p.Containers[1].Previous.EndReason = "OOMKilled" }
+	l.Changed(pod(killed), pod(func(p *cluster.Pod) { killed(p); outlived(p) }), nil, ready)
+	if diff := cmp.Diff(want, l.Killed()); diff != "" {
+		t.Errorf("the runtime reports the kill of the child, too (-want +got):\n%s", diff)
+	}
 }
