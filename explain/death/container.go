@@ -7,7 +7,6 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/endlog"
-	"github.com/weir-metrics/weir/cluster/eventlog/event"
 )
 
 // failedProbe finds the kubelet's Event that it kills the container because of a probe.
@@ -16,24 +15,20 @@ func failedProbe(d *decision) bool {
 		cause Cause
 		name  string
 	}{{LivenessProbe, "liveness"}, {StartupProbe, "startup"}} {
-		var how Confidence
-		kill := d.event(kubelet, d.End.Container, func(e *event.Event) bool {
-			happened, sure := d.during(e)
-			if how = Likely; sure {
-				how = Certain
-			}
-			return happened && e.Reason == "Killing" && strings.Contains(e.Message, "failed "+p.name+" probe")
-		})
+		kill := d.eventOfRun(d.End.Container, "Killing", func(message string) bool { return strings.Contains(message, "failed "+p.name+" probe") })
 		if kill == nil {
 			continue
 		}
-		if failed := d.event(kubelet, d.End.Container, func(e *event.Event) bool {
-			happened, _ := d.during(e)
-			return happened && e.Reason == "Unhealthy" && strings.HasPrefix(strings.ToLower(e.Message), p.name+" probe")
+		if failed := d.eventOfRun(d.End.Container, "Unhealthy", func(message string) bool {
+			return strings.HasPrefix(strings.ToLower(message), p.name+" probe")
 		}); failed != nil {
 			d.fact(fromEvents, "Unhealthy, of the kubelet: the %s probe failed, %s", p.name, occurrence(failed, d.End.At))
 		}
 		d.fact(fromEvents, "Killing, of the kubelet: the container failed its %s probe, %s", p.name, occurrence(kill, d.End.At))
+		how := Likely
+		if _, sure := d.during(kill); sure {
+			how = Certain
+		}
 		return d.conclude(p.cause, how, "")
 	}
 	return false
@@ -41,55 +36,28 @@ func failedProbe(d *decision) bool {
 
 // stoppedByKubelet finds another reason for which a kubelet kills a container.
 func stoppedByKubelet(d *decision) bool {
-	var reason string
-	kill := d.event(kubelet, d.End.Container, func(e *event.Event) bool {
-		happened, _ := d.during(e)
-		if !happened || e.Reason != "Killing" {
-			return false
-		}
-		reason = killingReason(e.Message)
-		return true
-	})
+	kill := d.eventOfRun(d.End.Container, "Killing", nil)
 	done := d.podWasDone()
 	switch s, signalled := signalOf(d.run); {
 	case kill != nil:
 		d.fact(fromEvents, "Killing, of the kubelet, %s", occurrence(kill, d.End.At))
 	case done && signalled && !s.crash && d.EventsUnread != "":
-		return d.conclude(KubeletStopped, Likely, "stopped by the kubelet: "+podDone)
+		return d.conclude(KubeletStopped, Likely, podDone)
 	default:
 		return false
 	}
-	if reason == "" && done {
-		reason = podDone
-	}
-	if reason == "" {
-		if sandbox := d.event(kubelet, "", func(e *event.Event) bool {
-			happened, _ := d.during(e)
-			return happened && e.Reason == "SandboxChanged"
-		}); sandbox != nil {
-			reason = "the sandbox of its pod was made again"
-		}
-	}
-	if reason != "" {
-		return d.conclude(KubeletStopped, Certain, "stopped by the kubelet: %s", reason)
+	switch {
+	case d.concludeReported(containerKilling, "", kill.Message):
+		return true
+	case done:
+		return d.conclude(KubeletStopped, Certain, podDone)
+	case d.eventOfRun("", "SandboxChanged", nil) != nil:
+		return d.conclude(KubeletStopped, Certain, "stopped by the kubelet: the sandbox of its pod was made again")
 	}
 	return d.conclude(KubeletStopped, Likely, "")
 }
 
-// killingReason returns why the kubelet kills a container by the message of its Event; empty if that does not have it.
-func killingReason(message string) string {
-	switch {
-	case strings.Contains(message, "definition changed"):
-		return "its definition changed"
-	case strings.Contains(message, "FailedPostStartHook"):
-		return "its postStart hook failed"
-	case strings.Contains(message, "resize"):
-		return "a resize of its resources needs a restart"
-	}
-	return ""
-}
-
-const podDone = "it is a sidecar, and the main containers of its pod had ended"
+const podDone = "stopped by the kubelet: it is a sidecar, and the main containers of its pod had ended"
 
 // podWasDone reports whether the container is a sidecar, and all regular containers had ended and are not started again.
 func (d *decision) podWasDone() bool {
@@ -98,24 +66,8 @@ func (d *decision) podWasDone() bool {
 	})
 }
 
-// runtimeErrors are the reasons of runs that the runtime could not start, or lost.
-var runtimeErrors = map[string]string{
-	"ContainerCannotRun":     "the runtime could not start it",
-	"StartError":             "the runtime could not start it",
-	"ContainerStatusUnknown": "the kubelet found no trace of it, as after a restart of the node or of the container runtime",
-}
-
-func runtimeError(d *decision) bool {
-	meaning, ok := runtimeErrors[d.run.Reason]
-	if !ok {
-		return false
-	}
-	how := Certain
-	if d.run.Reason == "ContainerStatusUnknown" {
-		how = Likely
-	}
-	return d.conclude(RuntimeError, how, "%s", meaning)
-}
+// runtimeError applies to runs that the runtime could not start, or lost.
+func runtimeError(d *decision) bool { return d.concludeReported(runFailed, d.run.Reason, "") }
 
 // signal is a signal of Linux.
 type signal struct {

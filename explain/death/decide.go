@@ -1,6 +1,7 @@
 package death
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -77,10 +78,7 @@ func Decide(f Facts) Death {
 // conclude sets the answer. It always returns true. Without a message it is the sentence of the cause.
 func (d *decision) conclude(c Cause, how Confidence, message string, args ...any) bool {
 	t := textsOf(c)
-	d.death.Cause, d.death.Confidence, d.death.Message = c, how, t.meaning
-	if message != "" {
-		d.death.Message = fmt.Sprintf(message, args...)
-	}
+	d.death.Cause, d.death.Confidence, d.death.Message = c, how, cmp.Or(fmt.Sprintf(message, args...), t.meaning)
 	d.death.Advice = d.named(t.advice)
 	return true
 }
@@ -202,6 +200,15 @@ func (d *decision) event(source, container string, matches func(*event.Event) bo
 		}
 	}
 	return nil
+}
+
+// eventOfRun returns the newest Event of the kubelet with a reason that happened while the run lasted, and whose
+// message matches; nil if there is none. A nil matches is true for any message.
+func (d *decision) eventOfRun(container, reason string, matches func(message string) bool) *event.Event {
+	return d.event(kubelet, container, func(e *event.Event) bool {
+		happened, _ := d.during(e)
+		return happened && e.Reason == reason && (matches == nil || matches(e.Message))
+	})
 }
 
 // occurrence holds how often and when an Event happened.

@@ -5,6 +5,7 @@
 //	cause.go     the closed list of causes, each with its sentence and advice
 //	types.go     Death and Report, which are JSON too
 //	decide.go    Decide: rules in their order, and what they share
+//	reported.go  what the words mean that a kubelet, a controller or a runtime reports about an end
 //	pod.go       rules about pods that were stopped as a whole
 //	container.go rules about one run of a container
 //	kernel.go    which limit, if the agent of the node read the kernel's counters

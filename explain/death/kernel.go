@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/metric"
 )
 
 // killedByKernel decides if the agent of the node read from the kernel's counters whose limit it was.
@@ -15,7 +16,7 @@ func killedByKernel(d *decision) bool {
 	}
 	l := d.limits()
 	d.describeLimits(&l)
-	cause, reached := d.reached(k, &l)
+	cause, reached := l.reached(k.Limit, k.Slice)
 	d.fact(fromAgent, "%s, between %s and %s: %s", killed(k), humanize.Clock(k.After, d.End.At), humanize.Clock(k.At, d.End.At), reached)
 	if k.Process != nil {
 		d.fact(fromKernel, "%s", named(k))
@@ -55,15 +56,21 @@ func named(k *endlog.Kill) string {
 	return text
 }
 
+// concludeLimit sets the answer that the kernel killed because a limit was reached. It always returns true.
+func (d *decision) concludeLimit(limit endlog.Scope, l *limits, how Confidence) bool {
+	cause, reached := l.reached(limit, "")
+	return d.conclude(cause, how, "killed by the kernel: %s", reached)
+}
+
 // reached returns the cause of a kill that ended a run, and which limit it was.
-func (d *decision) reached(k *endlog.Kill, l *limits) (Cause, string) {
+func (l *limits) reached(limit endlog.Scope, slice metric.CgroupPath) (Cause, string) {
 	amount := func(limit float64) string {
 		if limit == 0 {
 			return "" // of a cgroup in the container, or the limit was changed
 		}
 		return " of " + humanize.Bytes(limit)
 	}
-	switch k.Limit {
+	switch limit {
 	case endlog.InContainer:
 		return ContainerLimit, "it reached its own memory limit" + amount(l.own)
 	case endlog.InPod:
@@ -72,7 +79,7 @@ func (d *decision) reached(k *endlog.Kill, l *limits) (Cause, string) {
 		}
 		return PodLimit, "its pod reached the pod's memory limit" + amount(l.pod)
 	case endlog.InSlice:
-		return SliceLimit, "slice " + humanize.Excerpt(string(k.Slice), 200) + ", which has its pod, reached its memory limit"
+		return SliceLimit, "slice " + humanize.Excerpt(string(slice), 200) + ", which has its pod, reached its memory limit"
 	case endlog.InNode:
 		return NodeShortage, "its node ran out of memory"
 	}

@@ -18,9 +18,12 @@ const systemSlack = 15 * time.Second
 
 // limits are the limits on memory that a container has, and how much of them was used, in bytes; 0 if
 // there is none, or if that is unknown.
-type limits struct{ own, ownUsed, pod, podUsed, node, nodeUsed float64 }
+type limits struct {
+	own, pod, podUsed, node, nodeUsed float64
+	used                              *endlog.Trend // by the container; nil if it was not measured
+}
 
-func (l *limits) ownReached() bool { return isNearlyFull(l.ownUsed, l.own) }
+func (l *limits) ownReached() bool { return l.used != nil && isNearlyFull(l.used.Highest.Value, l.own) }
 func (l *limits) podReached() bool { return isNearlyFull(l.podUsed, l.pod) }
 
 func isNearlyFull(used, limit float64) bool { return limit > 0 && used >= nearlyFull*limit }
@@ -36,7 +39,7 @@ func (d *decision) limits() (l limits) {
 		case t.Kind == metric.Node.String():
 			l.nodeUsed = t.Highest.Value
 		case t.Name == d.End.Container:
-			l.ownUsed = t.Highest.Value
+			l.used = t
 			l.podUsed += t.Highest.Value
 		default:
 			l.podUsed += t.Last.Value
@@ -93,9 +96,9 @@ func (d *decision) reachedLimit(l *limits, shortage bool) bool {
 	case l.ownReached() && l.podReached():
 		return d.conclude(MemoryKill, Undecided, "killed by the kernel: its own limit and its pod's were both nearly reached")
 	case l.ownReached():
-		return d.conclude(ContainerLimit, Certain, "%s", l.ownText())
+		return d.concludeLimit(endlog.InContainer, l, Certain)
 	}
-	return d.conclude(PodLimit, Certain, "%s", l.podText())
+	return d.concludeLimit(endlog.InPod, l, Certain)
 }
 
 // noReading decides if no reading was near a limit: the memory grew after the last one, or the node was
@@ -110,19 +113,11 @@ func (d *decision) noReading(l *limits, shortage bool) bool {
 	case isNearlyFull(l.nodeUsed, l.node):
 		return d.conclude(MemoryKill, Undecided, "killed by the kernel for memory: its node was nearly full, and it has a limit")
 	case l.pod == 0:
-		return d.conclude(ContainerLimit, Likely, "%s", l.ownText())
+		return d.concludeLimit(endlog.InContainer, l, Likely)
 	case l.own == 0:
-		return d.conclude(PodLimit, Likely, "%s", l.podText())
+		return d.concludeLimit(endlog.InPod, l, Likely)
 	}
 	return d.conclude(MemoryKill, Undecided, "")
-}
-
-func (l *limits) ownText() string {
-	return "killed by the kernel: it reached its own memory limit of " + humanize.Bytes(l.own)
-}
-
-func (l *limits) podText() string {
-	return "killed by the kernel: its pod reached the pod's memory limit of " + humanize.Bytes(l.pod)
 }
 
 // describeLimits adds the limits and what was used of them.
@@ -135,21 +130,11 @@ func (d *decision) describeLimits(l *limits) {
 	default:
 		d.fact(fromServer, "neither the container nor its pod has a memory limit: only the node's memory bounds it")
 	}
-	if own := d.ownTrend(); own != nil {
+	if own := l.used; own != nil {
 		d.fact(fromHistory, "it used %s at most, and %s in the last reading, %s before the end", humanize.Bytes(own.Highest.Value), humanize.Bytes(own.Last.Value), humanize.Duration(max(0, d.End.At.Sub(own.Last.At)).Round(time.Second)))
 	} else {
 		d.fact(fromHistory, "this run was not measured before it ended")
 	}
-}
-
-// ownTrend returns the memory of the container that ended; nil if it was not measured.
-func (d *decision) ownTrend() *endlog.Trend {
-	for i := range d.End.Before.Memory {
-		if t := &d.End.Before.Memory[i]; t.Kind == metric.Container.String() && t.Name == d.End.Container {
-			return t
-		}
-	}
-	return nil
 }
 
 // systemOOM returns the Event of the kubelet that its node ran out of memory then; nil if there is none.

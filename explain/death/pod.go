@@ -1,13 +1,11 @@
 package death
 
 import (
-	"strings"
-
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/eventlog/event"
 )
 
-// stopOf returns what the pod's status reports about its stop; never nil.
+// stopOf returns what the pod's status reports about its stop.
 func (d *decision) stopOf() cluster.PodStop {
 	if d.pod.Stop == nil {
 		return cluster.PodStop{}
@@ -15,32 +13,17 @@ func (d *decision) stopOf() cluster.PodStop {
 	return *d.pod.Stop
 }
 
-// stopReason returns the reason with which a kubelet stopped the pod. If all containers end without an error when
-// they are asked to, a kubelet (1.37) reports the pod as Succeeded and drops the reason; only the condition stays.
-func stopReason(s cluster.PodStop) string {
-	if s.Reason != "" || s.Disruption != cluster.ByKubelet {
-		return s.Reason
-	}
-	if _, ok := ParseEvicted(s.Message); ok {
-		return "Evicted"
-	}
-	switch {
-	case strings.Contains(s.Message, "node shutdown"):
-		return "Terminated"
-	case strings.Contains(s.Message, "critical pod"):
-		return "Preempting"
-	}
-	return ""
-}
+// lacksReason reports whether a kubelet stopped the pod and dropped the reason: a kubelet (1.37) reports a pod as
+// Succeeded if all containers end without an error when they are asked to, and only the condition stays.
+func lacksReason(s cluster.PodStop) bool { return s.Reason == "" && s.Disruption == cluster.ByKubelet }
 
 // evictedByKubelet reads the kubelet's message.
 func evictedByKubelet(d *decision) bool {
 	stop := d.stopOf()
-	if stopReason(stop) != "Evicted" {
-		return false
-	}
 	e, ok := ParseEvicted(stop.Message)
 	switch {
+	case stop.Reason != "Evicted" && !(ok && lacksReason(stop)):
+		return false
 	case !ok:
 		return d.conclude(KubeletEviction, Certain, "evicted by the kubelet")
 	case e.Limit != "":
@@ -78,43 +61,27 @@ func evictedWithoutReason(d *decision) bool {
 
 // stoppedByStatus reads the other reasons that a kubelet or the controller of nodes writes.
 func stoppedByStatus(d *decision) bool {
-	switch stopReason(d.stopOf()) {
-	case "DeadlineExceeded":
-		return d.conclude(DeadlineExceeded, Certain, "")
-	case "Preempting":
-		return d.conclude(Preempted, Certain, "preempted by the kubelet: a critical pod needed its place")
-	case "Terminated", "NodeShutdown":
-		return d.conclude(NodeShutdown, Certain, "")
-	case "NodeLost":
-		return d.conclude(NodeGone, Likely, "its node %s did not answer any more", d.pod.Node)
+	stop := d.stopOf()
+	if !lacksReason(stop) {
+		stop.Message = "" // it may be that of a condition
 	}
-	return false
+	return d.concludeReported(podStopped, stop.Reason, stop.Message)
 }
 
 // disrupted reads the condition DisruptionTarget, which components set on a pod that they delete.
 func disrupted(d *decision) bool {
-	switch stop := d.stopOf(); stop.Disruption {
-	case "EvictionByEvictionAPI":
-		if evictedByAgent(d) {
-			return true
-		}
-		how := Certain
-		if d.pod.Deleted.IsZero() && !d.End.Gone {
-			how = Likely
-		}
-		return d.conclude(APIEviction, how, "")
-	case "PreemptionByScheduler":
-		return d.conclude(Preempted, Certain, "")
-	case "DeletionByTaintManager":
-		return d.conclude(TaintEviction, Certain, "")
-	case "DeletionByDeviceTaintManager":
-		return d.conclude(TaintEviction, Certain, "deleted because of a taint (NoExecute) on a device that it used")
-	case "DeletionByPodGC":
-		return d.conclude(NodeGone, Certain, "its node %s no longer exists", d.pod.Node)
-	case cluster.ByKubelet:
-		return d.conclude(KubeletStopped, Certain, "")
+	stop := d.stopOf()
+	if stop.Disruption != "EvictionByEvictionAPI" {
+		return d.concludeReported(podDisrupted, stop.Disruption, "")
 	}
-	return false
+	if evictedByAgent(d) {
+		return true
+	}
+	how := Certain
+	if d.pod.Deleted.IsZero() && !d.End.Gone {
+		how = Likely
+	}
+	return d.conclude(APIEviction, how, "")
 }
 
 // gone applies to pods that were deleted, for a reason that nobody reported.

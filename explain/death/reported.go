@@ -1,0 +1,62 @@
+package death
+
+import (
+	"strings"
+
+	"github.com/weir-metrics/weir/cluster"
+)
+
+// place is where a component reports why it ended something.
+type place int
+
+const (
+	podStopped       place = iota // the status of the pod, of a kubelet or of the controller of nodes
+	podDisrupted                  // the pod's condition DisruptionTarget
+	runFailed                     // the status of the run
+	containerKilling              // the kubelet's Event Killing, whose message alone has it
+)
+
+// reported are what components report, and what it means. A reason is compared; words are looked for in a
+// message, where a report has no reason. In a sentence, NODE becomes the node's name; an empty one is that of
+// the cause.
+var reported = []struct {
+	in            place
+	reason, words string
+	cause         Cause
+	how           Confidence
+	sentence      string
+}{
+	{podStopped, "DeadlineExceeded", "", DeadlineExceeded, Certain, ""},
+	{podStopped, "Terminated", "node shutdown", NodeShutdown, Certain, ""},
+	{podStopped, "NodeShutdown", "", NodeShutdown, Certain, ""},
+	{podStopped, "Preempting", "critical pod", Preempted, Certain, "preempted by the kubelet: a critical pod needed its place"},
+	{podStopped, "NodeLost", "", NodeGone, Likely, "its node NODE did not answer any more"},
+
+	{podDisrupted, "PreemptionByScheduler", "", Preempted, Certain, ""},
+	{podDisrupted, "DeletionByTaintManager", "", TaintEviction, Certain, ""},
+	{podDisrupted, "DeletionByDeviceTaintManager", "", TaintEviction, Certain, "deleted because of a taint (NoExecute) on a device that it used"},
+	{podDisrupted, "DeletionByPodGC", "", NodeGone, Certain, "its node NODE no longer exists"},
+	{podDisrupted, cluster.ByKubelet, "", KubeletStopped, Certain, ""},
+
+	{runFailed, "ContainerCannotRun", "", RuntimeError, Certain, "the runtime could not start it"},
+	{runFailed, "StartError", "", RuntimeError, Certain, "the runtime could not start it"},
+	{runFailed, "ContainerStatusUnknown", "", RuntimeError, Likely, "the kubelet found no trace of it, as after a restart of the node or of the container runtime"},
+
+	{containerKilling, "", "definition changed", KubeletStopped, Certain, "stopped by the kubelet: its definition changed"},
+	{containerKilling, "", "FailedPostStartHook", KubeletStopped, Certain, "stopped by the kubelet: its postStart hook failed"},
+	{containerKilling, "", "resize", KubeletStopped, Certain, "stopped by the kubelet: a resize of its resources needs a restart"},
+}
+
+// concludeReported sets the answer by a reason or, if that is empty, by a message. It returns false if that has no
+// meaning there.
+func (d *decision) concludeReported(in place, reason, message string) bool {
+	for _, r := range reported {
+		if r.in != in || r.reason != reason && reason != "" {
+			continue
+		}
+		if reason != "" || r.words != "" && strings.Contains(message, r.words) {
+			return d.conclude(r.cause, r.how, "%s", strings.ReplaceAll(r.sentence, "NODE", string(d.pod.Node)))
+		}
+	}
+	return false
+}
