@@ -146,7 +146,10 @@ type PodStop struct {
 }
 
 // Owner is the object that controls a pod, such as a ReplicaSet.
-type Owner struct{ Kind, Name string }
+type Owner struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
 
 // Workload returns what users call the pod's workload: its owner; for a ReplicaSet of a Deployment,
 // the Deployment. It is empty if the pod has no owner, and for a static pod, which its node owns.

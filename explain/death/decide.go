@@ -51,7 +51,7 @@ func Decide(f Facts) Death {
 		At: e.At.UTC(), Gone: e.Gone, Evidence: []Evidence{}, Before: before(e),
 	}
 	if owner := e.Pod.Workload(); owner.Name != "" {
-		d.death.Workload = &Workload{owner.Kind, owner.Name}
+		d.death.Workload = &owner
 	}
 	rules := podRules
 	switch {

@@ -3,6 +3,7 @@ package death
 import (
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/endlog"
 )
 
@@ -12,9 +13,9 @@ type Death struct {
 	Pod       string `json:"pod"`
 	UID       string `json:"uid,omitempty"`
 	// Container is empty if the pod ended as a whole.
-	Container string    `json:"container,omitempty"`
-	Node      string    `json:"node,omitempty"`
-	Workload  *Workload `json:"workload,omitempty"`
+	Container string         `json:"container,omitempty"`
+	Node      string         `json:"node,omitempty"`
+	Workload  *cluster.Owner `json:"workload,omitempty"`
 	// At is when it ended, by the node's clock. Started is when the run began, if that is known.
 	At      time.Time  `json:"at"`
 	Started *time.Time `json:"started,omitempty"`
@@ -35,12 +36,6 @@ type Death struct {
 
 	// Before is what was used in the minutes before the end, if weir measured it.
 	Before *Before `json:"before,omitempty"`
-}
-
-// Workload is the owner of a pod.
-type Workload struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
 }
 
 // Evidence is one fact, and where it is from.

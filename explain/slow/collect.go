@@ -173,7 +173,7 @@ func (c *collector) collect(ref metric.PodRef) (f Facts, ok bool) {
 	}
 	if p := c.facts.Pod(ref); p != nil {
 		if owner := p.Workload(); owner.Name != "" {
-			f.Workload = &Workload{owner.Kind, owner.Name}
+			f.Workload = &owner
 		}
 	}
 	return f, true

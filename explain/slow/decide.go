@@ -5,12 +5,14 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // Facts are the readings about one pod and its node.
 type Facts struct {
 	Node     string
-	Workload *Workload
+	Workload *cluster.Owner
 	From, To time.Time
 	// Pod is the pod itself, and Containers are its own.
 	Pod        Use

@@ -1,6 +1,10 @@
 package slow
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-metrics/weir/cluster"
+)
 
 // Resource is what a pod can wait for.
 type Resource string
@@ -63,10 +67,10 @@ func Causes() []Cause { return causes[:] }
 // Slow is the answer about one pod. Its fields are the JSON of the API. Shares are of the time measured,
 // from 0 to 1.
 type Slow struct {
-	Namespace string    `json:"namespace"`
-	Pod       string    `json:"pod"`
-	Node      string    `json:"node"`
-	Workload  *Workload `json:"workload,omitempty"`
+	Namespace string         `json:"namespace"`
+	Pod       string         `json:"pod"`
+	Node      string         `json:"node"`
+	Workload  *cluster.Owner `json:"workload,omitempty"`
 	// From and To are the time asked for, by the node's clock. MeasuredSeconds is how much of it was
 	// measured.
 	From            time.Time `json:"from"`
@@ -88,12 +92,6 @@ type Slow struct {
 	Advice   string   `json:"advice,omitempty"`
 	// NotKnown are sentences about what cannot be known, and why.
 	NotKnown []string `json:"notKnown,omitempty"`
-}
-
-// Workload is the owner of a pod.
-type Workload struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
 }
 
 // Stall is how long a pod waited for a resource. The parts add up to Some.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain/slow"
 )
 
@@ -37,7 +38,7 @@ func (t *testCluster) Slow(_ context.Context, q slow.Query) (*slow.Report, error
 func shopSlow() []slow.Slow {
 	some, full, none, throttled := 0.62, 0.6, 0.0, 0.45
 	return []slow.Slow{{
-		Namespace: "shop", Pod: "web-1", Node: "n1", Workload: &slow.Workload{Kind: "Deployment", Name: "web"}, From: before(5 * time.Minute), To: noon, MeasuredSeconds: 300,
+		Namespace: "shop", Pod: "web-1", Node: "n1", Workload: &cluster.Owner{Kind: "Deployment", Name: "web"}, From: before(5 * time.Minute), To: noon, MeasuredSeconds: 300,
 		Summary: "Pod shop/web-1 waited for CPU 62% of the last 5m: 45% held back by its own CPU limit of 500m, 17% because of batch/import.",
 		Message: "waited for CPU 62% of the last 5m: 45% held back by its own CPU limit of 500m, 17% because of batch/import",
 		Lost:    0.62, Resource: slow.CPU, Cause: slow.OwnLimit,
