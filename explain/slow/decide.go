@@ -186,8 +186,7 @@ func (d *decision) splitMemory(t *tally, rd *reading) {
 
 // atMemoryLimit reports whether the pod or one of its containers had reached its limit on memory.
 func (d *decision) atMemoryLimit(rd *reading) bool {
-	reached := func(u *Use) bool { _, ok := u.memoryAtLimit(rd.from, rd.to); return ok }
-	return reached(&d.Pod) || slices.ContainsFunc(d.Containers, func(u Use) bool { return reached(&u) })
+	return slices.ContainsFunc(d.withLimits(), func(u *Use) bool { _, reached := u.memoryAtLimit(rd.from, rd.to); return reached })
 }
 
 // memoryAtLimit returns the memory in use, the page cache included, and whether that reaches the limit.
@@ -224,13 +223,12 @@ func (d *decision) splitIO(t *tally, rd *reading) {
 type quantity struct {
 	used    func(u *Use, from, to time.Time) float64
 	request func(*Use) float64
-	limit   func(*Use) float64
 }
 
 var (
-	cpuUse    = &quantity{func(u *Use, from, to time.Time) float64 { return u.CPU.get(from, to) }, func(u *Use) float64 { return u.CPURequest }, func(u *Use) float64 { return u.CPULimit }}
-	memoryUse = &quantity{func(u *Use, from, to time.Time) float64 { return u.WorkingSet.get(from, to) }, func(u *Use) float64 { return u.MemoryRequest }, func(u *Use) float64 { return u.MemoryLimit }}
-	diskUse   = &quantity{func(u *Use, from, to time.Time) float64 { return u.Read.get(from, to) + u.Write.get(from, to) }, func(*Use) float64 { return 0 }, func(*Use) float64 { return 0 }}
+	cpuUse    = &quantity{func(u *Use, from, to time.Time) float64 { return u.CPU.get(from, to) }, func(u *Use) float64 { return u.CPURequest }}
+	memoryUse = &quantity{func(u *Use, from, to time.Time) float64 { return u.WorkingSet.get(from, to) }, func(u *Use) float64 { return u.MemoryRequest }}
+	diskUse   = &quantity{func(u *Use, from, to time.Time) float64 { return u.Read.get(from, to) + u.Write.get(from, to) }, func(*Use) float64 { return 0 }}
 )
 
 // usage is what everybody used of a resource during one reading.

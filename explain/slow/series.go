@@ -2,6 +2,7 @@ package slow
 
 import (
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -18,12 +19,7 @@ type Series []Point
 // point that is at most as far away as from and to are from each other: nodes read each cgroup at its own
 // moments. ok is false if there is none.
 func (s Series) over(from, to time.Time) (mean float64, ok bool) {
-	first, _ := slices.BinarySearchFunc(s, from, func(p Point, at time.Time) int {
-		if p.At.After(at) {
-			return 1
-		}
-		return -1
-	})
+	first := sort.Search(len(s), func(i int) bool { return s[i].At.After(from) })
 	n := 0
 	for _, p := range s[first:] {
 		if p.At.After(to) {

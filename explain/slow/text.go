@@ -208,21 +208,15 @@ func (d *decision) limited(r int) (most *Use) {
 }
 
 func (d *decision) limitText(r int) string {
-	u, resource := d.limited(r), "memory"
+	text, amount := "its own memory limit", humanize.Bytes
+	limit := func(u *Use) float64 { return u.MemoryLimit }
 	if r == cpu {
-		resource = "CPU"
+		text, amount, limit = "its own CPU limit", cores, func(u *Use) float64 { return u.CPULimit }
 	}
-	if u == nil {
-		return "its own " + resource + " limit"
+	if u := d.limited(r); u != nil && limit(u) > 0 {
+		text += " of " + amount(limit(u))
 	}
-	amount := humanize.Bytes(u.MemoryLimit)
-	if r == cpu {
-		amount = cores(u.CPULimit)
-	}
-	if amount == "0" || amount == "0m" {
-		return "its own " + resource + " limit"
-	}
-	return "its own " + resource + " limit of " + amount
+	return text
 }
 
 func (d *decision) limitedText(r int) string {
@@ -234,17 +228,17 @@ func (d *decision) limitedText(r int) string {
 
 // neighboursText names the neighbours.
 func (d *decision) neighboursText(r int) string {
-	named, hidden, names := d.stall(r).Neighbours, 0, []string{}
-	for i := range named {
-		if named[i].Pod == "" {
+	hidden, names := 0, []string{}
+	for _, n := range d.stall(r).Neighbours {
+		if n.Pod == "" {
 			hidden++
 			continue
 		}
-		names = append(names, named[i].Namespace+"/"+named[i].Pod)
+		names = append(names, n.name())
 	}
 	switch {
 	case hidden == 1:
-		names = append(names, "a pod of another namespace")
+		names = append(names, hiddenPod)
 	case hidden > 1:
 		names = append(names, humanize.Count(hidden, "pod")+" of other namespaces")
 	}
@@ -252,6 +246,16 @@ func (d *decision) neighboursText(r int) string {
 		return "many neighbours, each of them a little"
 	}
 	return humanize.List(names, 0)
+}
+
+// hiddenPod names a neighbour that the caller may not see.
+const hiddenPod = "a pod of another namespace"
+
+func (n *Neighbour) name() string {
+	if n.Pod == "" {
+		return hiddenPod
+	}
+	return n.Namespace + "/" + n.Pod
 }
 
 func cores(n float64) string { return humanize.Cores(n * 1e9) }
@@ -284,15 +288,11 @@ func (d *decision) describe(r int) {
 		d.fact("the pod read and wrote %s while it waited", format(t.own/t.some))
 	}
 	for _, n := range d.stall(r).Neighbours {
-		name := "a pod of another namespace"
-		if n.Pod != "" {
-			name = n.Namespace + "/" + n.Pod
-		}
 		above := ""
 		if r != io {
 			above = fmt.Sprintf(", %s above its request", format(n.Above))
 		}
-		d.fact("%s used %s%s: %s of the time", name, format(n.Used), above, humanize.Percent(n.Share))
+		d.fact("%s used %s%s: %s of the time", n.name(), format(n.Used), above, humanize.Percent(n.Share))
 	}
 }
 
