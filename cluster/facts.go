@@ -248,47 +248,40 @@ func (p PreviousRun) OrNil() *PreviousRun {
 	return &p
 }
 
+// noRun is the previous run of a container of which no run has ended.
+var noRun = &PreviousRun{}
+
+// previous returns c.Previous, or noRun if that is nil.
+func (c *Container) previous() *PreviousRun {
+	if c.Previous == nil {
+		return noRun
+	}
+	return c.Previous
+}
+
 // LastID returns the container ID of the run before the current state; empty if the status
 // names none.
-func (c *Container) LastID() metric.ContainerID {
-	if c.Previous == nil {
-		return ""
-	}
-	return c.Previous.LastID
-}
+func (c *Container) LastID() metric.ContainerID { return c.previous().LastID }
 
 // LastStartedAt returns when the last ended run started; zero if unknown.
 func (c *Container) LastStartedAt() time.Time {
-	switch {
-	case c.State == StateTerminated:
+	if c.State == StateTerminated {
 		return c.StartedAt
-	case c.Previous == nil:
-		return time.Time{}
 	}
-	return c.Previous.StartedAt
+	return c.previous().StartedAt
 }
 
 // EndedAt returns when the last ended run ended; zero if none has.
-func (c *Container) EndedAt() time.Time {
-	if c.Previous == nil {
-		return time.Time{}
-	}
-	return c.Previous.EndedAt
-}
+func (c *Container) EndedAt() time.Time { return c.previous().EndedAt }
 
 // StateReason returns the reason of the current state, such as CrashLoopBackOff or Completed;
 // empty if the status has none.
-func (c *Container) StateReason() string {
-	if c.Previous == nil {
-		return ""
-	}
-	return c.Previous.StateReason
-}
+func (c *Container) StateReason() string { return c.previous().StateReason }
 
 // Ending returns how the last run ended, such as "OOMKilled, exit code 137"; empty if none has.
 func (c *Container) Ending() string {
-	switch p := c.Previous; {
-	case p == nil || p.EndReason == "" && p.ExitCode == 0:
+	switch p := c.previous(); {
+	case p.EndReason == "" && p.ExitCode == 0:
 		return ""
 	case p.EndReason == "":
 		return fmt.Sprintf("exit code %d", p.ExitCode)
@@ -447,64 +440,53 @@ func (f *Facts) CoresOf(b *metric.Batch) float64 {
 	return b.Cores
 }
 
-// Node returns the facts of a node, or nil.
-func (f *Facts) Node(name metric.NodeName) *Node {
+// noFacts are the facts without a cluster.
+var noFacts = &Facts{}
+
+// orNone returns f, or noFacts if f is nil.
+func (f *Facts) orNone() *Facts {
 	if f == nil {
-		return nil
+		return noFacts
 	}
-	return f.nodes.get(name)
+	return f
 }
+
+// Node returns the facts of a node, or nil.
+func (f *Facts) Node(name metric.NodeName) *Node { return f.orNone().nodes.get(name) }
 
 // Nodes returns how many nodes are known.
-func (f *Facts) Nodes() int {
-	if f == nil {
-		return 0
-	}
-	return f.nodes.n
-}
+func (f *Facts) Nodes() int { return f.orNone().nodes.n }
 
 // LeftOutNodes returns how many nodes of the cluster are not among the facts because it has too many.
-func (f *Facts) LeftOutNodes() int {
-	if f == nil {
-		return 0
-	}
-	return f.leftOut
-}
+func (f *Facts) LeftOutNodes() int { return f.orNone().leftOut }
 
 // EachNode calls do for every node, in no order, until do returns false.
 func (f *Facts) EachNode(do func(*Node) bool) {
-	if f != nil {
-		f.nodes.each(func(_ metric.NodeName, n *Node) bool { return do(n) })
-	}
+	f.orNone().nodes.each(func(_ metric.NodeName, n *Node) bool { return do(n) })
 }
 
 // Pod returns the facts of a pod, or nil.
 func (f *Facts) Pod(ref metric.PodRef) *Pod {
-	if f == nil {
-		return nil
-	}
-	return f.pods.get(ref.Namespace).orNone().get(ref.Name)
+	return f.orNone().pods.get(ref.Namespace).orNone().get(ref.Name)
 }
 
 // EachPod calls do for every pod, bound to a node or not, in no order, until do returns false.
 func (f *Facts) EachPod(do func(*Pod) bool) {
-	if f != nil {
-		f.pods.each(func(_ metric.Namespace, in *NamespacePods) bool {
-			return in.each(func(_ metric.PodName, p *Pod) bool { return do(p) })
-		})
-	}
+	f.orNone().pods.each(func(_ metric.Namespace, in *NamespacePods) bool {
+		return in.each(func(_ metric.PodName, p *Pod) bool { return do(p) })
+	})
 }
 
 // PodsOn returns the pods bound to a node. The slice must not be changed. It is the same slice
 // as long as PodsGeneration is the same.
-func (f *Facts) PodsOn(node metric.NodeName) []*Pod {
-	if f == nil {
-		return nil
+func (f *Facts) PodsOn(node metric.NodeName) []*Pod { return f.on(node).pods }
+
+// on returns the pods bound to a node, with their generation.
+func (f *Facts) on(node metric.NodeName) nodePods {
+	if on := f.orNone().byNode.get(node); on != nil {
+		return *on
 	}
-	if on := f.byNode.get(node); on != nil {
-		return on.pods
-	}
-	return nil
+	return nodePods{}
 }
 
 // PodsByUID returns the pods of a node by the UIDs that the node reports for them.
@@ -521,22 +503,12 @@ func (f *Facts) PodsByUID(node metric.NodeName) map[metric.PodUID]*Pod {
 
 // PodsGeneration returns the generation of PodsOn: Facts with the same generation have
 // the same pods on the node, unchanged. It is 0 if there are none.
-func (f *Facts) PodsGeneration(node metric.NodeName) uint64 {
-	if f == nil {
-		return 0
-	}
-	if on := f.byNode.get(node); on != nil {
-		return on.generation
-	}
-	return 0
-}
+func (f *Facts) PodsGeneration(node metric.NodeName) uint64 { return f.on(node).generation }
 
 // EachNodesPods calls do for every node with bound pods, with these pods, in no order, until do
 // returns false. The slice is that of PodsOn.
 func (f *Facts) EachNodesPods(do func(metric.NodeName, []*Pod) bool) {
-	if f != nil {
-		f.byNode.each(func(node metric.NodeName, on *nodePods) bool { return do(node, on.pods) })
-	}
+	f.orNone().byNode.each(func(node metric.NodeName, on *nodePods) bool { return do(node, on.pods) })
 }
 
 // PodsIn returns the pods of a namespace, bound to a node or not, in no order.
@@ -549,17 +521,12 @@ func (f *Facts) PodsIn(namespace metric.Namespace) (pods []*Pod) {
 
 // Namespace returns the pods of a namespace, bound to a node or not; nil if there are none.
 func (f *Facts) Namespace(namespace metric.Namespace) *NamespacePods {
-	if f == nil {
-		return nil
-	}
-	return f.pods.get(namespace)
+	return f.orNone().pods.get(namespace)
 }
 
 // Pods returns how many pods are known.
 func (f *Facts) Pods() (n int) {
-	if f != nil {
-		f.pods.each(func(_ metric.Namespace, in *NamespacePods) bool { n += in.n; return true })
-	}
+	f.orNone().pods.each(func(_ metric.Namespace, in *NamespacePods) bool { n += in.n; return true })
 	return n
 }
 
@@ -580,10 +547,8 @@ type FactsChange struct {
 // With returns facts with the change applied; f itself does not change. Both share what did not
 // change, so a change costs little however many pods there are. f may be nil.
 func (f *Facts) With(c FactsChange) *Facts {
-	n := &Facts{}
-	if f != nil {
-		*n = *f
-	}
+	next := *f.orNone()
+	n := &next
 	n.Synced, n.At, n.leftOut, n.generation = c.Synced, c.At, c.LeftOutNodes, nextGeneration()
 	nodes := map[metric.NodeName]*Node{} // nil: gone
 	for _, name := range c.GoneNodes {

@@ -7,9 +7,7 @@ import "github.com/weir-metrics/weir/metric"
 // be nil; f may not.
 func (f *Facts) Since(old *Facts) FactsChange {
 	c := FactsChange{Synced: f.Synced, At: f.At, LeftOutNodes: f.leftOut}
-	if old == nil {
-		old = &Facts{}
-	}
+	old = old.orNone()
 	f.nodes.since(&old.nodes, func(name metric.NodeName, _, n *Node) {
 		if n != nil {
 			c.Nodes = append(c.Nodes, n)
