@@ -5,8 +5,6 @@
 package gates
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
@@ -121,17 +119,13 @@ func (g Gates) state(name Gate) (on, assumed bool) {
 	return byDefault, !g.certain
 }
 
-var enabled = regexp.MustCompile(`^kubernetes_feature_enabled\{name="([^"]+)"[^}]*\} ([01])\b`)
+var enabled = regexp.MustCompile(`(?m)^kubernetes_feature_enabled\{name="([^"\n]+)"[^}\n]*\} ([01])\b`)
 
 // ParseMetrics returns the gates in a component's answer at /metrics.
 func ParseMetrics(text []byte) map[string]bool {
 	found := map[string]bool{}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	lines.Buffer(nil, len(text)+1)
-	for lines.Scan() {
-		if m := enabled.FindSubmatch(lines.Bytes()); m != nil {
-			found[string(m[1])] = m[2][0] == '1'
-		}
+	for _, m := range enabled.FindAllSubmatch(text, -1) {
+		found[string(m[1])] = string(m[2]) == "1"
 	}
 	return found
 }
