@@ -145,31 +145,20 @@ func (l *Log) keep(k key, e *End, now time.Time) {
 	}
 }
 
-// makeRoom drops the oldest of the namespaces with the most, until a tenth of the places is free: a
-// namespace with a flood loses its own. It returns how many it dropped.
+// makeRoom drops the cluster.Surplus of the namespaces, until a tenth of the places is free. It returns how many it
+// dropped.
 func makeRoom[K comparable, V any](all map[K]V, places int, place func(V) (metric.Namespace, time.Time)) (dropped int) {
 	namespaces := map[metric.Namespace][]K{}
 	for k, v := range all {
 		namespace, _ := place(v)
 		namespaces[namespace] = append(namespaces[namespace], k)
 	}
-	counts := make([]int, 0, len(namespaces))
-	for _, keys := range namespaces {
-		counts = append(counts, len(keys))
-	}
-	share := cluster.LargestShare(counts, places-places/10)
 	at := func(k K) time.Time { _, at := place(all[k]); return at }
-	for _, keys := range namespaces {
-		if len(keys) <= share {
-			continue
-		}
-		slices.SortFunc(keys, func(a, b K) int { return at(a).Compare(at(b)) })
-		for _, k := range keys[:len(keys)-share] {
-			delete(all, k)
-			dropped++
-		}
+	surplus := cluster.Surplus(namespaces, places-places/10, func(a, b K) int { return at(a).Compare(at(b)) })
+	for _, k := range surplus {
+		delete(all, k)
 	}
-	return dropped
+	return len(surplus)
 }
 
 func (l *Log) isOld(e *End, now time.Time) bool { return now.Sub(e.At) > l.opts.MaxAge }

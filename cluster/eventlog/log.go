@@ -50,9 +50,7 @@ func (l *Log) add(e *Event, now time.Time) bool {
 	return true
 }
 
-// makeRoom drops what is too old, and then the oldest Events of the namespaces with the most, until a
-// tenth of the places is free. So a namespace that is flooded loses its own Events, and each namespace
-// keeps at least an equal share.
+// makeRoom drops what is too old, and then the Surplus of the namespaces, until a tenth of the places is free.
 func (l *Log) makeRoom(now time.Time) {
 	namespaces := map[string][]*Event{}
 	for _, e := range l.byUID {
@@ -62,20 +60,9 @@ func (l *Log) makeRoom(now time.Time) {
 			namespaces[e.Namespace] = append(namespaces[e.Namespace], e)
 		}
 	}
-	counts := make([]int, 0, len(namespaces))
-	for _, events := range namespaces {
-		counts = append(counts, len(events))
-	}
-	share := cluster.LargestShare(counts, l.max-l.max/10)
-	for _, events := range namespaces {
-		if len(events) <= share {
-			continue
-		}
-		slices.SortFunc(events, func(a, b *Event) int { return a.Last.Compare(b.Last) })
-		for _, e := range events[:len(events)-share] {
-			l.remove(e)
-			l.dropped++
-		}
+	for _, e := range cluster.Surplus(namespaces, l.max-l.max/10, func(a, b *Event) int { return a.Last.Compare(b.Last) }) {
+		l.remove(e)
+		l.dropped++
 	}
 }
 
