@@ -88,9 +88,8 @@ func (l *Log) Close() error { return l.file.Close() }
 // victim is a process of a pod that the kernel logged, until a kill that the counters show takes it, or others displace it.
 type victim struct {
 	podcgroup.Ref
-	endlog.Process
-	limit metric.CgroupPath
-	at    time.Time // when its record was read
+	Record
+	at time.Time // when it was read
 }
 
 // readLog reads what is new in the log.
@@ -121,7 +120,7 @@ func (w *Watcher) addRecord(r *Record, now time.Time) {
 	if len(w.victims) == maxVictims {
 		w.victims = slices.Delete(w.victims, 0, 1)
 	}
-	w.victims = append(w.victims, victim{ref, endlog.Process{Name: r.Name, PID: r.PID}, r.Limit, now})
+	w.victims = append(w.victims, victim{ref, *r, now})
 }
 
 // addName adds to k what the log has about it. If that is several processes, the largest is named.
@@ -178,13 +177,13 @@ func (w *Watcher) isUndecided(v *victim) bool {
 
 // scope returns whose limit was reached.
 func (v *victim) scope() (endlog.Scope, metric.CgroupPath) {
-	switch kind := podcgroup.Parse(v.limit).Kind; {
-	case v.limit == "":
+	switch kind := podcgroup.Parse(v.Limit).Kind; {
+	case v.Limit == "":
 		return endlog.InNode, ""
 	case kind == podcgroup.Container, kind == podcgroup.Inside:
 		return endlog.InContainer, ""
 	case kind == podcgroup.Pod:
 		return endlog.InPod, ""
 	}
-	return endlog.InSlice, v.limit
+	return endlog.InSlice, v.Limit
 }

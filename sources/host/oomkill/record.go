@@ -5,21 +5,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/metric"
 )
 
 // Record is what the kernel logs about a process that it kills for memory. It writes two records of a kill:
 // the first has the cgroups, the second the memory.
 type Record struct {
-	PID int
-	// Name has printable ASCII only. The kernel writes other bytes as \x0a.
-	Name string
+	endlog.Process // its RSS is in the second record
 	// Cgroup is that of the process, and empty in the second record.
 	Cgroup metric.CgroupPath
 	// Limit is the cgroup whose limit was reached; empty if the machine had no memory left.
 	Limit metric.CgroupPath
-	// RSS is the resident memory in bytes, of the second record.
-	RSS uint64
 }
 
 // What the messages begin with.

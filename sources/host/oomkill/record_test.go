@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/sources/host/oomkill"
 )
 
@@ -17,12 +18,14 @@ const (
 // TestParseRecord reads records as Linux 6.18 writes them, with what processes may be called.
 func TestParseRecord(t *testing.T) {
 	for _, name := range []string{"java", "", "a b", "a,pid=1,uid=0", "x,task=y", ") total-vm:1kB,", "(sd-pam)", `caf\xc3\xa9`, `\x0a;6,1,2,-;`, `"'<b>&`, "kworker/u4:1"} {
+		process := endlog.Process{PID: 4711, Name: name}
+		killed := oomkill.Record{Process: endlog.Process{PID: 4711, Name: name, RSS: 7 << 10}}
 		for record, want := range map[string]oomkill.Record{
-			chosenRecord: {PID: 4711, Name: name, Cgroup: "/a/b", Limit: "/a"},
-			globalRecord: {PID: 4711, Name: name, Cgroup: "/a/b"},
-			killedRecord: {PID: 4711, Name: name, RSS: 7 << 10},
-			strings.Replace(killedRecord, "Memory cgroup out", "Out", 1):                                                {PID: 4711, Name: name, RSS: 7 << 10},
-			strings.Replace(killedRecord, "Memory cgroup out of memory", "Out of memory (oom_kill_allocating_task)", 1): {PID: 4711, Name: name, RSS: 7 << 10},
+			chosenRecord: {Process: process, Cgroup: "/a/b", Limit: "/a"},
+			globalRecord: {Process: process, Cgroup: "/a/b"},
+			killedRecord: killed,
+			strings.Replace(killedRecord, "Memory cgroup out", "Out", 1):                                                killed,
+			strings.Replace(killedRecord, "Memory cgroup out of memory", "Out of memory (oom_kill_allocating_task)", 1): killed,
 		} {
 			record = strings.Replace(record, "NAME", name, 1)
 			if got, ok := oomkill.ParseRecord([]byte(record)); !ok || got != want {
@@ -88,7 +91,7 @@ func FuzzParseRecord(f *testing.F) {
 			t.Errorf("%q is read as %+v", record, r)
 		}
 		again := fmt.Sprintf("3,1,2,-;Out of memory: Killed process %d (%s) total-vm:1kB, anon-rss:%dkB\n", r.PID, r.Name, r.RSS>>10)
-		want := oomkill.Record{PID: r.PID, Name: r.Name, RSS: r.RSS}
+		want := oomkill.Record{Process: r.Process}
 		if r.RSS>>10 < 1<<40 {
 			if got, ok := oomkill.ParseRecord([]byte(again)); !ok || got != want {
 				t.Errorf("%q is read as %+v, and that written again as %+v, %v", record, r, got, ok)
