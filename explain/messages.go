@@ -160,15 +160,10 @@ func withError(message string, err error) string {
 	if err == nil {
 		return message
 	}
-	return fmt.Sprintf("%s: %v", message, innerError(err))
-}
-
-// innerError returns the error inside a read error: the reason is already in the sentence.
-func innerError(err error) error {
 	if read := (*metric.ReadError)(nil); errors.As(err, &read) && read.Err != nil {
-		return read.Err
+		err = read.Err // the reason is already in the sentence
 	}
-	return err
+	return fmt.Sprintf("%s: %v", message, err)
 }
 
 // known returns r, or Unjudged if there is no such reason.

@@ -191,9 +191,7 @@ func (w *messageWriter) grace(end time.Time) string {
 
 // addState adds how a container that does not run ended.
 func (w *messageWriter) addState(a arguments, r *Outcome) {
-	name := r.Container
-	name = cmp.Or(name, w.container)
-	c := w.pod.Container(name)
+	c := w.pod.Container(cmp.Or(r.Container, w.container))
 	if c == nil {
 		return
 	}

@@ -35,11 +35,11 @@ type step func(q *question) (Outcome, bool)
 // decides wins, and if none does, it began after the last read. README.md explains the order.
 var (
 	podSteps = [...]step{
-		finished, pendingPod, hostNetwork, podNumbers, newerPod, nothingRuns,
+		finished, notStarted, hostNetwork, podNumbers, newerPod, nothingRuns,
 		bestVerdict, failedNode, droppedAtLimit, oldPod, missingNumber,
 	}
 	containerSteps = [...]step{
-		finished, containerNumbers, newerPod, pendingContainer, stoppedContainer, restartedContainer,
+		finished, containerNumbers, newerPod, notStarted, stoppedContainer, restartedContainer,
 		bestVerdict, failedNode, droppedAtLimit, missingNumber,
 	}
 )
@@ -73,18 +73,9 @@ func finished(q *question) (Outcome, bool) {
 	return Outcome{Reason: metric.PodFinished, Said: string(q.pod.Phase), Since: endOf(q.pod), group: q.group}, true
 }
 
-// isPending reports whether the API server reports that the pod has not started.
-func (q *question) isPending() bool { return q.pod.Phase != cluster.Running || q.pod.Node == "" }
-
-func pendingPod(q *question) (Outcome, bool) {
-	if !q.isPending() {
-		return Outcome{}, false
-	}
-	return pending(q.pod, q.group), true
-}
-
-func pendingContainer(q *question) (Outcome, bool) {
-	if !q.isPending() {
+// notStarted decides if the API server reports that the pod has not started.
+func notStarted(q *question) (Outcome, bool) {
+	if q.pod.Phase == cluster.Running && q.pod.Node != "" {
 		return Outcome{}, false
 	}
 	c := q.container

@@ -192,7 +192,7 @@ func (r *reporter) report(subject string) MissingReport {
 		}
 	}
 	report.Summary = r.summary(subject)
-	sortRisks(r.risks)
+	slices.SortStableFunc(r.risks, func(a, b Risk) int { return compareSince(a.Until, b.Until) }) // first what is withdrawn first
 	report.AtRisk, report.NodesAtRisk = r.risks[:min(len(r.risks), maxNames)], len(r.risks)
 	return report
 }

@@ -3,7 +3,6 @@ package explain
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -83,11 +82,6 @@ func (s *SourceState) SlowText() string {
 func (s *SourceState) clockText() string {
 	read := NewRead(s)
 	return read.ClockText()
-}
-
-// sortRisks puts first what is withdrawn first.
-func sortRisks(all []Risk) {
-	slices.SortStableFunc(all, func(a, b Risk) int { return compareSince(a.Until, b.Until) })
 }
 
 // RiskText names in one line the nodes at risk: "At risk: n6: no new reading for 45s (NodeTimeout), its

@@ -17,7 +17,7 @@ type Survey struct {
 	few       bool                               // only a few pods of a node are asked about
 	bound     map[metric.NodeName][]*cluster.Pod // these pods; nil for all pods
 	nodes     map[metric.NodeName]*nodeState
-	sources   map[metric.NodeName][]SourceState // nil until they are needed
+	sources   map[metric.NodeName][]SourceState // those of many nodes have the key ""; nil until they are needed
 }
 
 // nodeState is what is known of a node and of the pods that the API server binds to it.
@@ -199,22 +199,16 @@ func (s *Survey) reading(name metric.NodeName) *reading {
 
 // sourcesOf returns the sources that read a node, its own and those of many nodes.
 func (s *Survey) sourcesOf(name metric.NodeName) []SourceState {
-	s.sort()
+	if s.sources == nil {
+		s.sources = make(map[metric.NodeName][]SourceState, len(s.explainer.Sources))
+		for _, source := range s.explainer.Sources {
+			s.sources[source.Node] = append(s.sources[source.Node], source)
+		}
+	}
 	if name == "" {
 		return s.sources[""]
 	}
 	return slices.Concat(s.sources[name], s.sources[""])
-}
-
-// sort sorts the sources by node. A source of many nodes has the key "".
-func (s *Survey) sort() {
-	if s.sources != nil {
-		return
-	}
-	s.sources = make(map[metric.NodeName][]SourceState, len(s.explainer.Sources))
-	for _, source := range s.explainer.Sources {
-		s.sources[source.Node] = append(s.sources[source.Node], source)
-	}
 }
 
 // Node returns the outcome of a node.

@@ -20,10 +20,9 @@ func instant(ns int64) time.Time {
 
 // value returns a group's number as text, and for CPU and memory also as a number: cores or bytes.
 func value(s *metric.Sample, g metric.Group) (string, *float64) {
-	get := func(id metric.ID) (float64, bool) { return s.Values.Get(id) }
 	switch g {
 	case metric.CPU:
-		v, _ := get(metric.CPUUsageRate)
+		v, _ := s.Values.Get(metric.CPUUsageRate)
 		n := v * metric.Nanocores.Prometheus()
 		text := humanize.Cores(v)
 		if w := s.Rates[g].Length; w > 0 {
@@ -31,12 +30,12 @@ func value(s *metric.Sample, g metric.Group) (string, *float64) {
 		}
 		return text, &n
 	case metric.Memory:
-		v, _ := get(metric.MemoryWorkingSet)
+		v, _ := s.Values.Get(metric.MemoryWorkingSet)
 		return humanize.Bytes(v), &v
 	}
 	var parts []string
 	for _, p := range groupMetrics[g] {
-		if v, ok := get(p.id); ok {
+		if v, ok := s.Values.Get(p.id); ok {
 			parts = append(parts, fmt.Sprintf(p.format, amount(p.id, v)))
 		}
 	}

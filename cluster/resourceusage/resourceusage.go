@@ -68,11 +68,15 @@ func (u *PodUsage) Add(use Usage, r Run) {
 
 // RunOf returns the Run of a container's sample.
 func RunOf(s *metric.Sample) Run {
-	w := s.Rates[metric.CPU]
-	if w.End == 0 {
-		w = metric.Window{End: s.Times[metric.CPU]}
+	return NewRun(windowOf(s), s.Times[metric.Memory], s.Instance.ID, s.Instance.Start, s.Instance.Origin)
+}
+
+// windowOf returns the window of the CPU rate. A number without a window has the time of its group.
+func windowOf(s *metric.Sample) metric.Window {
+	if w := s.Rates[metric.CPU]; w.End != 0 {
+		return w
 	}
-	return NewRun(w, s.Times[metric.Memory], s.Instance.ID, s.Instance.Start, s.Instance.Origin)
+	return metric.Window{End: s.Times[metric.CPU]}
 }
 
 // NewRun returns the Run of a container from the window of its CPU rate, the time of its memory,
@@ -131,29 +135,20 @@ func (r *Run) beganWith(record *run.Record) bool {
 }
 
 // UsageOf returns the usage of a sample's entity, and its window. ok is false unless the sample
-// has both CPU and memory. A CPU number without a window has the time of its group.
+// has both CPU and memory.
 func UsageOf(s *metric.Sample) (u Usage, window metric.Window, ok bool) {
-	cpu, ok := ValueOf(s, metric.CPUUsageRate)
-	if !ok {
-		return Usage{}, metric.Window{}, false
-	}
-	memory, ok := ValueOf(s, metric.MemoryWorkingSet)
-	if !ok {
-		return Usage{}, metric.Window{}, false
-	}
-	swap, ok := ValueOf(s, metric.MemorySwap)
-	if !ok {
+	cpu, hasCPU := ValueOf(s, metric.CPUUsageRate)
+	memory, hasMemory := ValueOf(s, metric.MemoryWorkingSet)
+	swap, hasSwap := ValueOf(s, metric.MemorySwap)
+	if !hasSwap {
 		swap = -1
 	}
 	u, ok = NewUsage(cpu, memory, swap)
-	if !ok {
+	if !ok || !hasCPU || !hasMemory {
 		return Usage{}, metric.Window{}, false
 	}
 	u.Name = s.Entity.Name
-	if w := s.Rates[metric.CPU]; w.End != 0 {
-		return u, w, true
-	}
-	return u, metric.Window{End: s.Times[metric.CPU]}, true
+	return u, windowOf(s), true
 }
 
 // NewUsage returns a usage without a name from nanocores and bytes. ok is false if CPU or memory is
