@@ -27,16 +27,14 @@ func Measure(history History, e *endlog.End) (u endlog.Usage) {
 		return u
 	}
 	// The API server cuts the time of an end to the second.
-	from, to := e.At.Add(-minutesBefore), e.At.Add(time.Second)
+	from, until := e.At.Add(-minutesBefore), e.At.Add(time.Second)
 	add := func(entity metric.Entity, name string, from time.Time) {
 		entity.Node = e.Pod.Node
-		if t, ok := trend(history(entity, metric.MemoryWorkingSet, from, to), 1); ok {
-			t.Kind, t.Name = entity.Kind.String(), name
-			u.Memory = append(u.Memory, t)
-		}
-		if t, ok := trend(history(entity, metric.CPUUsageRate, from, to), metric.Nanocores.Prometheus()); ok {
-			t.Kind, t.Name = entity.Kind.String(), name
-			u.CPU = append(u.CPU, t)
+		for id, to := range map[metric.ID]*[]endlog.Trend{metric.MemoryWorkingSet: &u.Memory, metric.CPUUsageRate: &u.CPU} {
+			if t, ok := trend(history(entity, id, from, until), id.Describe().Unit.Prometheus()); ok {
+				t.Kind, t.Name = entity.Kind.String(), name
+				*to = append(*to, t)
+			}
 		}
 	}
 	container := func(name string, from time.Time) {

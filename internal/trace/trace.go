@@ -8,6 +8,7 @@ package trace
 
 import (
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -64,11 +65,5 @@ func (s Series) Peak() (peak float64) {
 
 // Through returns the readings at and before a time.
 func (s Series) Through(at time.Time) Series {
-	i, _ := slices.BinarySearchFunc(s, at, func(r Reading, at time.Time) int {
-		if r.At.After(at) {
-			return 1
-		}
-		return -1
-	})
-	return s[:i]
+	return s[:sort.Search(len(s), func(i int) bool { return s[i].At.After(at) })]
 }

@@ -289,12 +289,7 @@ func mayBeOne(a, b *metric.Instance) bool {
 
 // fillInstance copies fields that i lacks from o, which is the same instance.
 func fillInstance(i, o *metric.Instance) {
-	if i.UID == "" {
-		i.UID = o.UID
-	}
-	if i.ID == "" {
-		i.ID = o.ID
-	}
+	i.UID, i.ID = cmp.Or(i.UID, o.UID), cmp.Or(i.ID, o.ID)
 	if i.Path == "" {
 		i.Path, i.Inode = o.Path, o.Inode
 	}

@@ -50,29 +50,26 @@ func reasonOf(err error) metric.Reason {
 // maxErrorBytes bounds how much of an error's body is read.
 const maxErrorBytes = 512
 
+// refusals are the statuses that a kubelet answers for a known reason, with a hint.
+var refusals = map[int]struct {
+	reason metric.Reason
+	hint   string
+}{
+	http.StatusUnauthorized:        {metric.NodeUnauthorized, "; the kubelet does not know our token or client certificate"},
+	http.StatusForbidden:           {metric.NodeUnauthorized, "; grant get on nodes/metrics and nodes/stats to weir's account"},
+	http.StatusInternalServerError: {metric.NodeScrapeError, "; the kubelet could not collect its statistics: see its log"}, // for example: the container runtime does not answer
+	http.StatusNotFound:            {metric.NodeBadPayload, "; the kubelet has no such endpoint: choose another with endpoint="},
+}
+
 // statusError returns the error for an answer with a status other than 200.
 func statusError(resp *http.Response, path string) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBytes))
-	hint := ""
-	reason := metric.NodeBadPayload
-	switch resp.StatusCode {
-	case http.StatusUnauthorized:
-		reason = metric.NodeUnauthorized
-		hint = "; the kubelet does not know our token or client certificate"
-	case http.StatusForbidden:
-		reason = metric.NodeUnauthorized
-		hint = "; grant get on nodes/metrics and nodes/stats to weir's account"
-	case http.StatusInternalServerError: // for example: the container runtime does not answer
-		reason = metric.NodeScrapeError
-		hint = "; the kubelet could not collect its statistics: see its log"
-	case http.StatusNotFound:
-		hint = "; the kubelet has no such endpoint: choose another with endpoint="
+	r, known := refusals[resp.StatusCode]
+	if !known {
+		r.reason = metric.NodeBadPayload
 	}
 	if resp.StatusCode/100 == 3 {
-		hint = "; redirects are not followed"
+		r.hint = "; redirects are not followed"
 	}
-	return &metric.ReadError{
-		Reason: reason,
-		Err:    fmt.Errorf("read %s: status %s%s: %s", path, resp.Status, hint, payload.Excerpt(body)),
-	}
+	return readError(r.reason, "read "+path, fmt.Errorf("status %s%s: %s", resp.Status, r.hint, payload.Excerpt(body)))
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -34,7 +35,7 @@ func (j *judging) processEvidence(c *Cgroup) []string {
 func (c *Cgroup) processNames() string {
 	var names []string
 	for _, p := range c.Processes[:min(shownProcesses, len(c.Processes))] {
-		names = append(names, fmt.Sprintf("%d %s (%s)", p.PID, p.Command, stateName(p.State)))
+		names = append(names, fmt.Sprintf("%d %s (%s)", p.PID, p.Command, cmp.Or(stateNames[p.State], "sleeping")))
 	}
 	if len(names) == 0 {
 		for _, pid := range c.PIDs[:min(shownProcesses, len(c.PIDs))] {
@@ -50,20 +51,8 @@ func (c *Cgroup) processNames() string {
 	return ": " + humanize.List(names, 0)
 }
 
-// stateName returns the name of a process state. s is the letter that ps shows.
-func stateName(s string) string {
-	switch s {
-	case "D":
-		return "stuck in the kernel"
-	case "Z":
-		return "zombie"
-	case "T", "t":
-		return "stopped"
-	case "R":
-		return "running"
-	}
-	return "sleeping"
-}
+// stateNames are the names of the states of processes that do not sleep, by the letter that ps shows.
+var stateNames = map[string]string{"D": "stuck in the kernel", "Z": "zombie", "T": "stopped", "t": "stopped", "R": "running"}
 
 // processesInside returns "1 process is inside", "2 processes are inside".
 func processesInside(n int) string {
