@@ -150,7 +150,7 @@ func (a arguments) addStable(r metric.Reason, g metric.Group, ev *metric.Evidenc
 	switch {
 	case ev.Cause == metric.Unjudged:
 	case r == metric.NodeNotReady:
-		a["cause"] = first(messages[known(ev.Cause)], pronounArguments())
+		a["cause"] = first(messages[known(ev.Cause)], pronouns)
 	case r == metric.Incomplete:
 		a["cause"] = first(messages[known(ev.Cause)], nounArguments(""))
 	}

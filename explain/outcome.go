@@ -215,10 +215,6 @@ func notRunning(p *cluster.Pod, c *cluster.Container, st *activeVerdict) Outcome
 	return r
 }
 
-// startOf returns the latest known time at which a pod, or one of its containers, became one that
-// should be measured, or at which weir learnt of the pod.
-func startOf(p *cluster.Pod) time.Time { return later(beganAt(p), p.KnownAt) }
-
 // beganAt returns when a pod, or the last of its containers that should be measured, began by the
 // node's clock; zero if unknown.
 func beganAt(p *cluster.Pod) time.Time {

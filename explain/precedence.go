@@ -197,7 +197,7 @@ func droppedAtLimit(q *question) (Outcome, bool) {
 
 // oldPod decides if the numbers are of another pod, although the node was read since this one began.
 func oldPod(q *question) (Outcome, bool) {
-	if !q.reported || q.isPresentPod() || q.read().last.Before(startOf(q.pod)) {
+	if !q.reported || q.isPresentPod() || q.read().last.Before(later(beganAt(q.pod), q.pod.KnownAt)) {
 		return Outcome{}, false
 	}
 	return Outcome{Reason: metric.OldPod, group: q.group, evidence: metric.Evidence{

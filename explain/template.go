@@ -58,7 +58,5 @@ func nounArguments(node string) arguments {
 	return arguments{"node": "node " + node, "node's": "node " + node + "'s", "kubelet": "the kubelet of " + node, "container": "the container"}
 }
 
-// pronounArguments refer to a node that the sentence has already named.
-func pronounArguments() arguments {
-	return arguments{"node": "it", "node's": "its", "kubelet": "its kubelet", "container": "the container"}
-}
+// pronouns refer to a node that the sentence has already named.
+var pronouns = arguments{"node": "it", "node's": "its", "kubelet": "its kubelet", "container": "the container"}

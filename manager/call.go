@@ -55,10 +55,6 @@ const (
 	abandoned              // it runs, but no round waits for it
 )
 
-func newCaller(timeout time.Duration, slots readSlots, meters *kindMeters) *caller {
-	return &caller{timeout: timeout, slots: slots, meters: meters}
-}
-
 // awaitSlot waits for a slot, which call gives back. The error says why no call is possible in this
 // round.
 func (c *caller) awaitSlot(ctx context.Context) error {

@@ -60,7 +60,7 @@ func (m *Manager) runner(spec Spec) *runner {
 	}
 	r.ctx, r.cancel = context.WithCancel(m.sourcesCtx)
 	r.lost = r.finishAbandonedRead
-	r.caller = newCaller(spec.Timeout, m.slots, r.meters)
+	r.caller = &caller{timeout: spec.Timeout, slots: m.slots, meters: r.meters}
 	r.mu.status = SourceStatus{Name: spec.Name, Kind: spec.Kind, Node: spec.Node, Interval: spec.Interval, Timeout: spec.Timeout, Unread: spec.Unread}
 	if spec.Unread == nil {
 		r.meters.sources.Inc()

@@ -82,11 +82,9 @@ func (g Gates) On(name Gate) bool {
 func (g Gates) Assumed(list ...Gate) string {
 	var texts []string
 	for _, name := range list {
-		on, assumed := g.state(name)
-		if !assumed {
-			continue
+		if on, assumed := g.state(name); assumed {
+			texts = append(texts, fmt.Sprintf("%s is %s", name, map[bool]string{true: "on", false: "off"}[on]))
 		}
-		texts = append(texts, fmt.Sprintf("%s is %s", name, map[bool]string{true: "on", false: "off"}[on]))
 	}
 	if len(texts) == 0 {
 		return ""

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,7 +95,8 @@ func New(o Options) (*Cluster, error) {
 // NewForClient returns a Cluster that uses client. It ignores o.Kubeconfig and o.Master.
 func NewForClient(client kubernetes.Interface, o Options) *Cluster {
 	o = o.withDefaults()
-	return &Cluster{opts: o, client: client, queue: newQueue(), limit: newNodeLimit(o.MaxNodes), changed: make(chan struct{}, 1)}
+	limit := nodeLimit{most: o.MaxNodes, seed: maphash.MakeSeed(), leftOut: map[uint64]struct{}{}}
+	return &Cluster{opts: o, client: client, queue: newQueue(), limit: limit, changed: make(chan struct{}, 1)}
 }
 
 // maxList limits a list of all pods, which API servers before Kubernetes 1.34 send as one answer:

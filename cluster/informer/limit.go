@@ -24,10 +24,6 @@ type nodeLimit struct {
 	leftOut map[uint64]struct{}
 }
 
-func newNodeLimit(most int) nodeLimit {
-	return nodeLimit{most: most, seed: maphash.MakeSeed(), leftOut: map[uint64]struct{}{}}
-}
-
 // keep makes p a change after which old has no more nodes than the limit.
 func (l *nodeLimit) keep(p *pending, old *cluster.Facts) {
 	if p.allNodes {

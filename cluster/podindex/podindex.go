@@ -91,19 +91,15 @@ func (v podsByValue) remove(label string, p *cluster.Pod) {
 // find returns the pods that a selector matches, sorted by name. all returns all pods of the
 // namespace.
 func (n *namespaceIndex) find(sel labels.Selector, all func() []*cluster.Pod) (found []*cluster.Pod) {
-	take := func(p *cluster.Pod) {
+	requirements, _ := sel.Requirements()
+	few, ok := n.fewest(requirements, all)
+	candidates := maps.Keys(few)
+	if !ok {
+		candidates = slices.Values(all())
+	}
+	for p := range candidates {
 		if sel.Matches(labels.Set(p.Labels)) {
 			found = append(found, p)
-		}
-	}
-	requirements, _ := sel.Requirements()
-	if few, ok := n.fewest(requirements, all); ok {
-		for p := range few {
-			take(p)
-		}
-	} else {
-		for _, p := range all() {
-			take(p)
 		}
 	}
 	slices.SortFunc(found, func(a, b *cluster.Pod) int { return strings.Compare(string(a.Name), string(b.Name)) })

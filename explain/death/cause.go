@@ -1,7 +1,5 @@
 package death
 
-import "slices"
-
 // Cause is why something ended.
 type Cause string
 
@@ -102,8 +100,4 @@ var table = []texts{
 	{Completed, "exited without an error", ""},
 	{Unknown, "ended, for an unknown reason",
 		"`kubectl describe pod -n NAMESPACE POD` shows what the API server has."},
-}
-
-func textsOf(c Cause) *texts {
-	return &table[slices.IndexFunc(table, func(t texts) bool { return t.cause == c })]
 }

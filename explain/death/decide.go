@@ -3,6 +3,7 @@ package death
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,7 +78,7 @@ func Decide(f Facts) Death {
 
 // conclude sets the answer. It always returns true. Without a message it is the sentence of the cause.
 func (d *decision) conclude(c Cause, how Confidence, message string, args ...any) bool {
-	t := textsOf(c)
+	t := &table[slices.IndexFunc(table, func(t texts) bool { return t.cause == c })]
 	d.death.Cause, d.death.Confidence, d.death.Message = c, how, cmp.Or(fmt.Sprintf(message, args...), t.meaning)
 	d.death.Advice = d.named(t.advice)
 	return true

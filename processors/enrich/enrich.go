@@ -74,7 +74,9 @@ func (e *Enricher) enrich(facts *cluster.Facts, b *metric.Batch, i int, now time
 	case s.Entity.Kind == metric.Node:
 		e.setNode(s, facts)
 	case pod != nil && s.Entity.Kind == metric.Container:
-		setContainer(s, pod.Container(s.Entity.Name))
+		if c := pod.Container(s.Entity.Name); c != nil {
+			s.Values.SetAll(c.Spec.Values())
+		}
 	case pod != nil && s.Entity.Kind == metric.Pod:
 		e.seen[s.Slot] = e.round
 		setPod(s, pod)
@@ -118,13 +120,6 @@ func podOf(facts *cluster.Facts, b *metric.Batch, i int) *cluster.Pod {
 		return nil
 	}
 	return pod
-}
-
-func setContainer(s *metric.Sample, c *cluster.Container) {
-	if c == nil {
-		return
-	}
-	s.Values.SetAll(c.Spec.Values())
 }
 
 func setPod(s *metric.Sample, pod *cluster.Pod) {

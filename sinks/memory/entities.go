@@ -110,11 +110,6 @@ func (t *entityTable) matchesEntities(sorted []*metric.Sample) bool {
 	return true
 }
 
-// matchesLayout reports whether the numbers of s fit entry i's layout.
-func (t *entityTable) matchesLayout(i int, s *metric.Sample) bool {
-	return t.layouts[t.entries[i].layout].matches(s)
-}
-
 // newEntityTable returns the table of sorted samples of one node. before is the previous round of
 // the source, or empty; its table shares names with the new one.
 func newEntityTable(node metric.NodeName, generation uint64, samples []*metric.Sample, before round) *entityTable {
@@ -130,7 +125,7 @@ func newEntityTable(node metric.NodeName, generation uint64, samples []*metric.S
 				e.change = &lineChange{before.readAt(at), cmp.Or(s.Times[metric.CPU], s.Times[metric.Memory])}
 			}
 		} else {
-			e.local = localNameOf(&s.Entity)
+			e.local = unique.Make(localName{s.Entity.Kind, s.Entity.Name, s.Entity.Part})
 		}
 		if hasPodIdentity(&s.Entity) {
 			e.pod = pods[s.Entity.PodRef()]
@@ -178,19 +173,14 @@ func (t *entityTable) podIdentity(ref metric.PodRef) *podIdentity {
 // changed.
 func (t *entityTable) withLayouts(samples []*metric.Sample) *entityTable {
 	for i, s := range samples {
-		if !t.matchesLayout(i, s) {
-			return t.relayout(samples)
+		if !t.layouts[t.entries[i].layout].matches(s) {
+			next := *t
+			next.entries, next.layouts = slices.Clone(t.entries), nil
+			next.assignLayouts(samples, t)
+			return &next
 		}
 	}
 	return t
-}
-
-// relayout returns a copy of d with the layouts of samples.
-func (t *entityTable) relayout(samples []*metric.Sample) *entityTable {
-	next := *t
-	next.entries, next.layouts = slices.Clone(t.entries), nil
-	next.assignLayouts(samples, t)
-	return &next
 }
 
 // assignLayouts sets each entry's layout. old has the previous layouts; it may be nil.
@@ -327,10 +317,6 @@ func hasPodIdentity(e *metric.Entity) bool {
 type entityName struct {
 	pod   *podIdentity // nil for an entity of no pod
 	local unique.Handle[localName]
-}
-
-func localNameOf(e *metric.Entity) unique.Handle[localName] {
-	return unique.Make(localName{e.Kind, e.Name, e.Part})
 }
 
 // entity returns the entity of this name on a node.

@@ -188,15 +188,15 @@ func (h *historyView) pieces(all []historyPiece) []historyPiece {
 // points returns the points of e from one time to another, both included, oldest first. t is
 // the metric, and j its index.
 func (h *historyView) points(e *metric.Entity, t *historyMetric, j int, from, to int64) []Point {
-	own := h.rowsOf(e)
+	own := h.rowsWhere(func(n entityName) int { return n.compareEntity(e) }) // several if its layout was replaced
 	if len(own) == 0 {
 		return nil
 	}
 	var some [8]historyPiece
 	pieces := h.pieces(some[:0])
-	var parts []historyRow // the rows of a pod's containers
+	var parts []historyRow // the rows of a pod's containers and their parts
 	if e.Kind == metric.Pod && e.Part == "" {
-		parts = h.containerRows(e.PodRef())
+		parts = h.rowsWhere(func(n entityName) int { return n.comparePod(metric.Container, e.PodRef()) })
 	}
 	found := make([]Point, 0, len(pieces)*packRounds)
 	var s pointSeries
@@ -243,15 +243,9 @@ func sortPoints(points []Point) []Point {
 	return points
 }
 
-// rowsOf returns the rows of e. There are several if its layout was replaced.
-func (h *historyView) rowsOf(e *metric.Entity) []historyRow {
-	from, to := equalRange(len(h.rows), func(n int) int { return h.rows[n].compareEntity(e) })
-	return h.rows[from:to]
-}
-
-// containerRows returns the rows of a pod's containers and their parts.
-func (h *historyView) containerRows(ref metric.PodRef) []historyRow {
-	from, to := equalRange(len(h.rows), func(n int) int { return h.rows[n].comparePod(metric.Container, ref) })
+// rowsWhere returns the rows with a name for which compare is 0. The rows are in the order of compare.
+func (h *historyView) rowsWhere(compare func(entityName) int) []historyRow {
+	from, to := equalRange(len(h.rows), func(n int) int { return compare(h.rows[n].entityName) })
 	return h.rows[from:to]
 }
 

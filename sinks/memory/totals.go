@@ -52,17 +52,15 @@ func isSumOfNodes(d *metric.Descriptor) bool {
 	return d.Kinds.Has(metric.Cluster) && !d.Kinds.Has(metric.Namespaced) && d.Unit != metric.Ratio
 }
 
-// ratioWeights returns the cluster's ratios. Each is the mean over the nodes, weighted by its
-// divisor, such as allocatable CPU.
-func ratioWeights() map[metric.ID]metric.ID {
-	return map[metric.ID]metric.ID{
-		metric.CPUNodeReservation:              metric.CPUNodeAllocatable,
-		metric.CPUNodeUtilization:              metric.CPUNodeAllocatable,
-		metric.MemoryNodeReservation:           metric.MemoryNodeAllocatable,
-		metric.MemoryNodeUtilization:           metric.MemoryNodeAllocatable,
-		metric.EphemeralStorageNodeReservation: metric.EphemeralStorageNodeAllocatable,
-		metric.EphemeralStorageNodeUtilization: metric.EphemeralStorageNodeAllocatable,
-	}
+// ratioWeights has the divisor of each of the cluster's ratios, such as allocatable CPU. A ratio is the
+// mean over the nodes, weighted by it.
+var ratioWeights = map[metric.ID]metric.ID{
+	metric.CPUNodeReservation:              metric.CPUNodeAllocatable,
+	metric.CPUNodeUtilization:              metric.CPUNodeAllocatable,
+	metric.MemoryNodeReservation:           metric.MemoryNodeAllocatable,
+	metric.MemoryNodeUtilization:           metric.MemoryNodeAllocatable,
+	metric.EphemeralStorageNodeReservation: metric.EphemeralStorageNodeAllocatable,
+	metric.EphemeralStorageNodeUtilization: metric.EphemeralStorageNodeAllocatable,
 }
 
 // computeTotals computes the totals of s. A metric that no member has is absent.
@@ -88,7 +86,7 @@ func (s *Snapshot) computeTotals() totals {
 			return true
 		}
 		cluster.add(node, isSumOfNodes)
-		for ratio, divisor := range ratioWeights() {
+		for ratio, divisor := range ratioWeights {
 			share, ok := node.Values.Get(ratio)
 			weight, known := node.Values.Get(divisor)
 			if ok && known {

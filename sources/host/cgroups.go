@@ -3,7 +3,6 @@
 package host
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -143,11 +142,6 @@ func listCgroups(m *cgroupMounts, o *Options) ([]cgroupDir, []error) {
 		dirs = append(dirs, *w.found[p])
 	}
 	return dirs, w.errs
-}
-
-// findCgroup returns the index of p in dirs, or the index at which it would be inserted.
-func findCgroup(dirs []cgroupDir, p metric.CgroupPath) (int, bool) {
-	return slices.BinarySearchFunc(dirs, p, func(at cgroupDir, p metric.CgroupPath) int { return cmp.Compare(at.path, p) })
 }
 
 type walker struct {

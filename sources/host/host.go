@@ -271,7 +271,7 @@ func (r *round) addNetwork(b *metric.Batch, i int, at *cgroupDir) {
 		return
 	}
 	if t, err := readTraffic(rootFS, pid); err == nil { // otherwise the process has ended
-		addTraffic(b, i, &t, isEth0)
+		addTraffic(b, i, &t, func(name string) bool { return name == "eth0" }) // as network plugins name it
 	}
 }
 
@@ -279,7 +279,7 @@ func (r *round) addNetwork(b *metric.Batch, i int, at *cgroupDir) {
 // sandbox is known, because a sandbox runs as long as the pod.
 func (r *round) podProcess(pod *cgroupDir) (pid int, isSandbox bool) {
 	prefix := string(pod.path) + "/"
-	first, _ := findCgroup(r.cgroups, metric.CgroupPath(prefix))
+	first, _ := slices.BinarySearchFunc(r.cgroups, prefix, func(at cgroupDir, p string) int { return strings.Compare(string(at.path), p) })
 	for _, p := range r.cgroups[first:] {
 		if !strings.HasPrefix(string(p.path), prefix) {
 			break

@@ -120,9 +120,6 @@ func (t *traffic) total(physical func(name string) bool) (model.InterfaceStats, 
 	return sum, found
 }
 
-// isEth0 reports whether name is the interface of a pod. Network plugins name it eth0.
-func isEth0(name string) bool { return name == "eth0" }
-
 // isPhysical reports whether an interface is a device of the hardware or of the hypervisor.
 func isPhysical(name string) bool {
 	_, err := os.Stat(path.Join("/sys/class/net", path.Base(name), "device"))

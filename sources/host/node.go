@@ -139,7 +139,7 @@ func (n *nodeReader) fillPressures(s *metric.Sample, o *observation, proc string
 	} {
 		if p.from == nil {
 			data, err := os.ReadFile(path.Join(proc, "pressure", p.name))
-			if isAbsent(err) {
+			if errors.Is(err, os.ErrNotExist) || errors.Is(err, errors.ErrUnsupported) {
 				continue // this is a gap, not an error
 			}
 			var read stats.PSIStats
@@ -259,10 +259,6 @@ func pairs(data []byte) map[string]uint64 {
 		m[string(name)] = value
 	}
 	return m
-}
-
-func isAbsent(err error) bool {
-	return errors.Is(err, os.ErrNotExist) || errors.Is(err, errors.ErrUnsupported)
 }
 
 // machine is cAdvisor's description of the machine, its disks and its boot time.

@@ -75,10 +75,6 @@ type Player struct {
 	now   atomic.Pointer[time.Time]
 }
 
-func compare(a, b metric.SourceKey) int {
-	return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Node, b.Node))
-}
-
 // Open opens a recording.
 func Open(o Options) (*Player, error) {
 	f, err := os.Open(o.Path)
@@ -119,7 +115,9 @@ func (p *Player) Next(ctx context.Context, b *metric.Batch) (facts *cluster.Fact
 		switch f.Kind {
 		case recording.Begin:
 			if f.Fresh {
-				p.gone = append(p.gone, slices.SortedFunc(maps.Keys(p.known), compare)...)
+				p.gone = append(p.gone, slices.SortedFunc(maps.Keys(p.known), func(a, b metric.SourceKey) int {
+					return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Node, b.Node))
+				})...)
 				clear(p.known)
 				p.anchor = time.Time{}
 			}

@@ -189,7 +189,9 @@ func (r *round) choosePod(pods []*pod, names map[string]string) *pod {
 	}
 	for _, matches := range [...]func(*pod) bool{
 		func(p *pod) bool { return p.processes > 0 || p.hasHidden },
-		func(p *pod) bool { return p.processes > 0 && p.hasNamedContainer(names) },
+		func(p *pod) bool {
+			return p.processes > 0 && slices.ContainsFunc(p.containers, func(c container) bool { return names[string(c.id)] != "" })
+		},
 	} {
 		if p := only(matches); p != nil && !p.hasHidden {
 			return p
@@ -201,10 +203,6 @@ func (r *round) choosePod(pods []*pod, names map[string]string) *pod {
 	}
 	r.errs.Add(fmt.Errorf("read pod %s: it has %d cgroups (%s), and it is not known which one the pod uses (see weir inspect cgroups)", pods[0].cgroup.UID, len(pods), strings.Join(paths, ", ")))
 	return &pod{cgroup: pods[0].cgroup, hasHidden: true}
-}
-
-func (p *pod) hasNamedContainer(names map[string]string) bool {
-	return slices.ContainsFunc(p.containers, func(c container) bool { return names[string(c.id)] != "" })
 }
 
 // podStats returns the figures of a pod with its names and its disk usage.
