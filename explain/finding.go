@@ -269,22 +269,12 @@ func (w *messageWriter) severity(r *Outcome) metric.Severity {
 // due returns when the reason may next change, or zero if that is unknown. It is the next read of
 // the node, because new pods lead to extra rounds. A verdict can report that this read is too early.
 func (w *messageWriter) due(r *Outcome) time.Time {
-	switch r.Reason.Layer() {
-	case metric.LayerLife:
+	if r.Reason.Layer() == metric.LayerLife || r.Reason == metric.WarmingUp && r.Said != "" { // it waits for the API server
 		return time.Time{}
-	case metric.LayerNone:
-	case metric.LayerReport:
-		if r.Reason == metric.Unsupported || r.Reason == metric.NotApplicable {
-			return time.Time{}
-		}
 	}
 	switch r.Reason {
-	case metric.NodeUnknown, metric.NodeExcluded, metric.NodeNoAddress, metric.Ambiguous:
+	case metric.NodeUnknown, metric.NodeExcluded, metric.NodeNoAddress, metric.Unsupported, metric.NotApplicable, metric.Ambiguous:
 		return time.Time{}
-	case metric.WarmingUp:
-		if r.Said != "" { // it waits for the API server
-			return time.Time{}
-		}
 	}
 	announced := time.Time{}
 	if r.evidence.Due != 0 {
@@ -312,9 +302,7 @@ func (w *messageWriter) next(r *Outcome, lastKnown bool) string {
 	switch {
 	case r.Served && r.Reason == metric.Measured && !lastKnown:
 		return ""
-	case lastKnown && r.Reason == metric.Measured:
-		return nextStep(metric.NotReported, r.evidence, w.now)
-	case r.Late:
+	case lastKnown && r.Reason == metric.Measured, r.Late:
 		return nextStep(metric.NotReported, r.evidence, w.now)
 	case r.Reason == metric.WarmingUp && r.Said != "":
 		return "it is known once the API server has listed it"

@@ -19,14 +19,12 @@ func (s readSlots) take(ctx context.Context, patience time.Duration) bool {
 	default:
 	}
 	// Slow path: wait; a channel serves its waiters in order.
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case s <- struct{}{}:
 		return true
 	case <-ctx.Done():
 		return false
-	case <-timer.C:
+	case <-time.After(patience):
 		return false
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
 	authentication "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,15 +69,12 @@ func New(o Options) (*Source, error) {
 	}
 	o.Lifetime = cmp.Or(o.Lifetime, time.Hour)
 	o.Logger = cmp.Or(o.Logger, zap.NewNop())
-	s := &Source{opts: o, tried: make(chan struct{}), renew: make(chan struct{}, 1), tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
+	s := &Source{opts: o, tried: make(chan struct{}), renew: make(chan struct{}, 1), tokens: promauto.With(o.Registerer).NewCounterVec(prometheus.CounterOpts{
 		Name: "weir_kubelet_tokens_total",
 		Help: "Number of tokens of the account that reads kubelets, by outcome: created, not created (failed), or refused by kubelets and replaced.",
 	}, []string{"result"})}
 	for _, outcome := range [...]string{"created", "failed", "refused"} {
 		s.tokens.WithLabelValues(outcome)
-	}
-	if o.Registerer != nil {
-		o.Registerer.MustRegister(s.tokens)
 	}
 	return s, nil
 }

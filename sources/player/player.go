@@ -150,10 +150,8 @@ func (p *Player) await(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	due := p.began.Add(time.Duration(float64(now.Sub(p.anchor)) / p.speed))
-	timer := time.NewTimer(time.Until(due))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(time.Until(due)):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -57,7 +57,7 @@ func (o Options) withDefaults() Options {
 // members, or as the only member, it reads every node.
 type Exchange struct {
 	o       Options
-	mail    *mailbox
+	mail    mailbox
 	hub     hub
 	meters  *meters
 	members atomic.Pointer[members]
@@ -79,7 +79,9 @@ type members struct {
 
 // New returns an Exchange without members.
 func New(o Options) *Exchange {
-	x := &Exchange{o: o.withDefaults(), mail: newMailbox()}
+	x := &Exchange{o: o.withDefaults()}
+	x.mail.boxes = map[metric.SourceKey]chan letter{}
+	x.mail.free.New = func() any { return new(metric.Batch) }
 	x.mu.peers = map[string]*peer{}
 	x.members.Store(&members{})
 	x.meters = newMeters(x)
@@ -178,13 +180,11 @@ func (e *Exchange) await(ctx context.Context, p *peer, b *metric.Batch, box <-ch
 	if lost == nil || received.batch != nil {
 		return received.batch
 	}
-	patience := time.NewTimer(e.o.Patience)
-	defer patience.Stop()
 	select {
 	case received := <-box:
 		return received.batch
 	case <-lost:
-	case <-patience.C:
+	case <-time.After(e.o.Patience):
 	case <-ctx.Done():
 	}
 	return poll(box).batch

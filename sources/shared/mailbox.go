@@ -21,10 +21,6 @@ type mailbox struct {
 	free  sync.Pool
 }
 
-func newMailbox() *mailbox {
-	return &mailbox{boxes: map[metric.SourceKey]chan letter{}, free: sync.Pool{New: func() any { return new(metric.Batch) }}}
-}
-
 // box returns the channel on which the batches of a source arrive. From then on its batches are kept.
 func (m *mailbox) box(k metric.SourceKey) <-chan letter {
 	m.mu.Lock()

@@ -46,11 +46,9 @@ func (p *peer) follow(ctx context.Context) {
 			log.Info("no stream from another replica: this one reads its nodes too", zap.Error(err))
 			logged = true
 		}
-		retry := time.NewTimer(p.x.o.Retry)
 		select {
-		case <-retry.C:
+		case <-time.After(p.x.o.Retry):
 		case <-ctx.Done():
-			retry.Stop()
 			return
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/internal/history"
@@ -71,13 +72,10 @@ func New(o Options) *Reader {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	questions := prometheus.NewCounterVec(prometheus.CounterOpts{
+	questions := promauto.With(o.Registerer).NewCounterVec(prometheus.CounterOpts{
 		Name: "weir_history_questions_total",
 		Help: "Requests to the Prometheus of --history, by result: answered or failed.",
 	}, []string{"result"})
-	if o.Registerer != nil {
-		o.Registerer.MustRegister(questions)
-	}
 	r := &Reader{o: o, answered: questions.WithLabelValues("answered"), failed: questions.WithLabelValues("failed")}
 	r.mu.answers = map[seriesRequest]*cachedAnswer{}
 	return r

@@ -172,12 +172,10 @@ func (p *pace) step(ctx context.Context) error {
 	if worked < minWork || p.share >= 1 {
 		return nil
 	}
-	rest := time.NewTimer(time.Duration(float64(worked) * (1/p.share - 1)))
-	defer rest.Stop()
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-rest.C:
+	case <-time.After(time.Duration(float64(worked) * (1/p.share - 1))):
 	}
 	p.since = time.Now()
 	return nil
