@@ -119,12 +119,6 @@ func (c *codec) bytes() []byte {
 	return b
 }
 
-func (c *codec) varint() uint64 {
-	v, size := protowire.ConsumeVarint(c.buf)
-	c.consume(size)
-	return v
-}
-
 // begin begins a nested message. When decoding it reports whether there is one; end must be called if so.
 func (c *codec) begin(n protowire.Number) (outer nesting, ok bool) {
 	if !c.decoding {
@@ -197,7 +191,7 @@ func unsigned[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *codec, n protowire.Numb
 		return
 	}
 	if *v = 0; c.next(n, protowire.VarintType) {
-		value := c.varint()
+		value := c.takeVarint(&c.buf)
 		if *v = T(value); uint64(*v) != value {
 			c.fail(fmt.Errorf("field %d is %d, which is out of range", n, value))
 		}
@@ -384,14 +378,14 @@ func (c *codec) appendPacked(n protowire.Number, packed []byte) {
 	}
 }
 
-// takeVarint takes a varint from the front of a packed field.
-func (c *codec) takeVarint(packed *[]byte) uint64 {
-	v, size := protowire.ConsumeVarint(*packed)
+// takeVarint takes a varint from the front of a field.
+func (c *codec) takeVarint(from *[]byte) uint64 {
+	v, size := protowire.ConsumeVarint(*from)
 	if size < 0 {
 		c.fail(errShort)
 		return 0
 	}
-	*packed = (*packed)[size:]
+	*from = (*from)[size:]
 	return v
 }
 

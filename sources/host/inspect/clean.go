@@ -141,7 +141,7 @@ func checkEmpty(dir *os.Root, unified bool) error {
 
 // eachBelow opens each directory in dir and calls do with it.
 func eachBelow(dir *os.Root, do func(below *os.Root, name string) error) error {
-	entries, err := listDirectory(dir)
+	entries, err := fs.ReadDir(dir.FS(), ".")
 	if err != nil && !cgroupfs.IsRemoved(err) { // a removed directory has no children
 		return fmt.Errorf("list it: %w", err)
 	}

@@ -204,7 +204,7 @@ func (w *treeWalk) visit(dir *os.Root, p metric.CgroupPath, inner *foundCgroup) 
 	case podcgroup.Pod, podcgroup.Container:
 		inner = w.addCgroup(p, ref, dir, inner)
 	}
-	entries, err := listDirectory(dir)
+	entries, err := fs.ReadDir(dir.FS(), ".")
 	if inner != nil {
 		w.readFiles(dir, entries, p, inner)
 	}
@@ -227,15 +227,6 @@ func (w *treeWalk) visit(dir *os.Root, p metric.CgroupPath, inner *foundCgroup) 
 	if inner != nil && inner.Path == p {
 		inner.ForeignProcesses = max(inner.ForeignProcesses, inner.foreign)
 	}
-}
-
-func listDirectory(dir *os.Root) ([]fs.DirEntry, error) {
-	f, err := dir.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.ReadDir(-1)
 }
 
 // readFiles reads the files of one directory, which is f or below f. entries are the files in it.
