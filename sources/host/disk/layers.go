@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/prometheus/procfs"
+
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
@@ -47,21 +49,16 @@ func findLayers(proc, containerRoot string) (*layers, error) {
 }
 
 func (l *layers) findProcesses() error {
-	dir, err := os.Open(l.proc)
+	proc, err := procfs.NewFS(l.proc)
+	var all procfs.Procs
+	if err == nil {
+		all, err = proc.AllProcs()
+	}
 	if err != nil {
 		return fmt.Errorf("list processes: %w", err)
 	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return fmt.Errorf("list processes: %w", err)
-	}
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		data, err := os.ReadFile(path.Join(l.proc, name, "cgroup"))
+	for _, p := range all {
+		data, err := os.ReadFile(path.Join(l.proc, strconv.Itoa(p.PID), "cgroup"))
 		if err != nil {
 			continue // the process has ended
 		}
@@ -72,7 +69,7 @@ func (l *layers) findProcesses() error {
 		if l.pods[ref.UID] == nil {
 			l.pods[ref.UID] = map[metric.ContainerID][]int{}
 		}
-		l.pods[ref.UID][ref.ID] = append(l.pods[ref.UID][ref.ID], pid)
+		l.pods[ref.UID][ref.ID] = append(l.pods[ref.UID][ref.ID], p.PID)
 	}
 	return nil
 }

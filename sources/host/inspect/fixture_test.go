@@ -172,7 +172,7 @@ func asKernel(dir *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
-	entries, err := listDirectory(child)
+	entries, err := fs.ReadDir(child.FS(), ".")
 	child.Close()
 	if err != nil {
 		return err
