@@ -180,17 +180,7 @@ func (w *Watcher) read(p metric.CgroupPath, errs *cgroupfs.ErrorList) (c counter
 		errs.Add(cgroupfs.IgnoreRemoved(err))
 		return c, false
 	}
-	for key, v := range cgroupfs.Pairs(data) {
-		switch string(key) {
-		case "oom_kill":
-			c.kills = v
-		case "oom_group_kill":
-			c.groups = v
-		case "oom":
-			c.oom = v
-		}
-	}
-	return c, true
+	return counters{kills: value(data, "oom_kill"), groups: value(data, "oom_group_kill"), oom: value(data, "oom")}, true
 }
 
 // readLocal reads the oom of the cgroup's own limit.
