@@ -5,7 +5,7 @@ import "github.com/weir-metrics/weir/sources/kubelet/payload"
 // labels has the labels of a line that weir uses.
 type labels struct {
 	id, name, namespace, pod, container string // these name the cgroup
-	cpu, iface, device, accelerator     string // these name a part of it
+	iface, device, accelerator          string // these name a part of it
 	failure, scope                      string
 }
 
@@ -25,8 +25,6 @@ func (l *labels) parse(raw []byte) bool {
 			l.pod = value
 		case "container", "container_name", "container_label_io_kubernetes_container_name":
 			l.container = value
-		case "cpu":
-			l.cpu = value
 		case "interface":
 			l.iface = value
 		case "device":
