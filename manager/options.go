@@ -69,8 +69,8 @@ const (
 	defaultTimeout  = 10 * time.Second
 )
 
-// withDefaults returns o with defaults in place of zero values. The caller's Sinks stay as they
-// are.
+// withDefaults returns o with defaults in place of numbers that are not positive and of what is nil. The
+// caller's Sinks stay as they are.
 func (o Options) withDefaults() Options {
 	if o.Pipeline == nil {
 		o.Pipeline = func(Spec) []Processor { return nil }
@@ -78,24 +78,14 @@ func (o Options) withDefaults() Options {
 	if o.Facts == nil {
 		o.Facts = func() *cluster.Facts { return nil }
 	}
-	if o.MaxReads <= 0 {
-		o.MaxReads = 128
-	}
-	if o.Refresh <= 0 {
-		o.Refresh = 5 * time.Second
-	}
-	if o.Shutdown <= 0 {
-		o.Shutdown = 10 * time.Second
-	}
+	o.MaxReads = cmp.Or(max(o.MaxReads, 0), 128)
+	o.Refresh = cmp.Or(max(o.Refresh, 0), 5*time.Second)
+	o.Shutdown = cmp.Or(max(o.Shutdown, 0), 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	sinks := make([]NamedSink, len(o.Sinks))
 	for i, s := range o.Sinks {
-		if s.Queue <= 0 {
-			s.Queue = 256
-		}
-		if s.Deadline <= 0 {
-			s.Deadline = 10 * time.Second
-		}
+		s.Queue = cmp.Or(max(s.Queue, 0), 256)
+		s.Deadline = cmp.Or(max(s.Deadline, 0), 10*time.Second)
 		sinks[i] = s
 	}
 	o.Sinks = sinks
@@ -104,12 +94,8 @@ func (o Options) withDefaults() Options {
 
 // withDefaults returns s with its interval and timeout set.
 func (s Spec) withDefaults() Spec {
-	if s.Interval <= 0 {
-		s.Interval = defaultInterval
-	}
-	if s.Timeout <= 0 {
-		s.Timeout = min(defaultTimeout, s.Interval)
-	}
+	s.Interval = cmp.Or(max(s.Interval, 0), defaultInterval)
+	s.Timeout = cmp.Or(max(s.Timeout, 0), min(defaultTimeout, s.Interval))
 	return s
 }
 

@@ -68,12 +68,8 @@ func NewClient(kube *rest.Config) (kubernetes.Interface, error) {
 
 // NewWatcher returns a Watcher. Run fills its Log.
 func NewWatcher(o Options) *Watcher {
-	if o.MaxEvents <= 0 {
-		o.MaxEvents = 10_000
-	}
-	if o.MaxAge <= 0 {
-		o.MaxAge = time.Hour
-	}
+	o.MaxEvents = cmp.Or(max(o.MaxEvents, 0), 10_000)
+	o.MaxAge = cmp.Or(max(o.MaxAge, 0), time.Hour)
 	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	w := &Watcher{Log: NewLog(o.MaxEvents, o.MaxAge), o: o}
 	factory := promauto.With(o.Registerer)

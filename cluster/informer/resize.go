@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -27,10 +28,7 @@ func resizeOf(p *v1.Pod, f *cluster.Pod, shared *pool) *cluster.Resize {
 	var r cluster.Resize
 	for _, c := range p.Status.Conditions {
 		if c.Status == v1.ConditionTrue && (c.Type == v1.PodResizePending || c.Type == v1.PodResizeInProgress && r.State == "") {
-			r.State, r.Message = c.Reason, c.Message
-			if r.State == "" {
-				r.State = "InProgress"
-			}
+			r.State, r.Message = cmp.Or(c.Reason, "InProgress"), c.Message
 		}
 	}
 	for i := range f.Containers {

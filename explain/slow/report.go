@@ -95,9 +95,7 @@ func (r *Report) survey(c *collector, q Query) (worst []waiting) {
 			r.Measured++
 		} else {
 			r.NotMeasured++
-			if r.NotKnown == "" {
-				r.NotKnown = noStalls(string(s.Entity.Node), isDetailed(s))
-			}
+			r.NotKnown = cmp.Or(r.NotKnown, noStalls(string(s.Entity.Node), isDetailed(s)))
 		}
 		if lost := c.lost(s, measured); lost >= least {
 			worst = append(worst, waiting{s.Entity.PodRef(), lost})

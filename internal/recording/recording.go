@@ -140,14 +140,10 @@ func (o Options) withDefaults() Options {
 	if o.Begin.IsZero() {
 		o.Begin = time.Now()
 	}
-	if o.Block <= 0 {
-		o.Block = 256 << 10
-	}
+	o.Block = cmp.Or(max(o.Block, 0), 256<<10)
 	o.Block = min(o.Block, maxRecord)
 	o.Flush = cmp.Or(o.Flush, 10*time.Second)
-	if o.Restart <= 0 {
-		o.Restart = time.Hour
-	}
+	o.Restart = cmp.Or(max(o.Restart, 0), time.Hour)
 	return o
 }
 

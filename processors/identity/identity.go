@@ -24,6 +24,7 @@
 package identity
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -91,9 +92,7 @@ const (
 
 // New returns the state for one source.
 func New(o Options) *Identifier {
-	if o.CrossCheckEvery <= 0 {
-		o.CrossCheckEvery = 30 * time.Second
-	}
+	o.CrossCheckEvery = cmp.Or(max(o.CrossCheckEvery, 0), 30*time.Second)
 	return &Identifier{options: o, lastCrossCheck: -o.CrossCheckEvery, clockStepped: -1}
 }
 

@@ -14,6 +14,7 @@
 package rate
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -57,12 +58,8 @@ type Calculator struct {
 
 // New returns the state for one source.
 func New(o Options) *Calculator {
-	if o.MinWindow <= 0 {
-		o.MinWindow = 10 * time.Second
-	}
-	if o.CoarseWindow <= 0 {
-		o.CoarseWindow = 30 * time.Second
-	}
+	o.MinWindow = cmp.Or(max(o.MinWindow, 0), 10*time.Second)
+	o.CoarseWindow = cmp.Or(max(o.CoarseWindow, 0), 30*time.Second)
 	o.CoarseWindow = max(o.CoarseWindow, o.MinWindow)
 	return &Calculator{options: o, stepped: -1, startMoved: -1}
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -48,9 +49,7 @@ func DefaultHistoryMetrics() []metric.ID {
 const maxHistoryMetrics = 64
 
 func (o Options) withDefaults() Options {
-	if o.History == 0 {
-		o.History = metric.DefaultHistory
-	}
+	o.History = cmp.Or(o.History, metric.DefaultHistory)
 	if o.HistoryMetrics == nil {
 		o.HistoryMetrics = DefaultHistoryMetrics()
 	}
@@ -60,9 +59,7 @@ func (o Options) withDefaults() Options {
 	if o.History < 0 {
 		o.HistoryMetrics = nil
 	}
-	if o.MaxEntities <= 0 {
-		o.MaxEntities = 1 << 20
-	}
+	o.MaxEntities = cmp.Or(max(o.MaxEntities, 0), 1<<20)
 	return o
 }
 

@@ -41,14 +41,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	set := func(d *time.Duration, to time.Duration) {
-		if *d <= 0 {
-			*d = to
-		}
-	}
-	set(&o.Patience, 2*time.Second)
-	set(&o.Retry, time.Second)
-	set(&o.Silence, 5*time.Second)
+	o.Patience = cmp.Or(max(o.Patience, 0), 2*time.Second)
+	o.Retry = cmp.Or(max(o.Retry, 0), time.Second)
+	o.Silence = cmp.Or(max(o.Silence, 0), 5*time.Second)
 	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	return o
 }

@@ -19,6 +19,7 @@
 package podcgroup
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -132,9 +133,7 @@ func parseTree(d Driver, slice string, rest []string) Ref {
 	if !ok {
 		return Ref{}
 	}
-	if r.QoS == "" {
-		r.QoS = Guaranteed // this class has no cgroup of its own
-	}
+	r.QoS = cmp.Or(r.QoS, Guaranteed) // this class has no cgroup of its own
 	r.Kind, r.UID = Pod, uid
 	if rest = rest[1:]; len(rest) == 0 {
 		return r
