@@ -2,6 +2,7 @@ package informer
 
 import (
 	"cmp"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/weir-metrics/weir/cluster"
