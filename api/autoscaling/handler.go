@@ -151,7 +151,7 @@ func (h *Handler) checkRights(ctx context.Context, namespace string, m *manifest
 	}
 	if h.opts.Memory != nil {
 		if _, ok := h.opts.Memory(m.Kind, namespace, m.Name); ok {
-			needed = append(needed, getAutoscaler(m.Kind, namespace, m.Name)...)
+			needed = append(needed, rights.GetAutoscaler(m.Kind, namespace, m.Name)...)
 		}
 	}
 	missing, err := rights.Missing(ctx, needed)

@@ -10,8 +10,6 @@ import (
 
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
-	"github.com/weir-metrics/weir/autoscaler/manifest"
-	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
 // Rights returns the rights that the caller of r needs: to read the autoscaler or to create
@@ -28,16 +26,7 @@ func Rights(r *http.Request) []rights.Right {
 			rights.ListPods(request.Namespace),
 		}
 	}
-	return getAutoscaler(request.Kind, request.Namespace, request.Name)
-}
-
-// getAutoscaler returns the rights to the explanation of an autoscaler.
-func getAutoscaler(kind, namespace, name string) []rights.Right {
-	group, resource := autoscalingv2.GroupName, HPAs
-	if kind == manifest.Autoscaler {
-		group, resource = v1alpha1.Group, Autoscalers
-	}
-	return rights.GetAutoscaler(group, resource, namespace, name)
+	return rights.GetAutoscaler(request.Kind, request.Namespace, request.Name)
 }
 
 // metricRights returns the rights to the custom and external metrics of a specification: those for the

@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"strings"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
 // Right is one right that a caller must have, in the form of an access review.
@@ -82,10 +85,14 @@ func ListEvents(namespace string) Right {
 	return Right{Verb: "list", Resource: "events", Namespace: namespace}
 }
 
-// GetAutoscaler returns the rights that the explanation of an autoscaler needs: to read that
-// object, and to list the numbers of its namespace's pods, because the explanation shows them. For
-// an HPA, group and resource are "autoscaling" and "horizontalpodautoscalers".
-func GetAutoscaler(group, resource, namespace, name string) []Right {
+// GetAutoscaler returns the rights that the explanation of an autoscaler of a kind (HorizontalPodAutoscaler,
+// Autoscaler) needs: to read that object, and to list the numbers of its namespace's pods, because the
+// explanation shows them.
+func GetAutoscaler(kind, namespace, name string) []Right {
+	group, resource := autoscalingv2.GroupName, "horizontalpodautoscalers"
+	if kind == v1alpha1.Kind {
+		group, resource = v1alpha1.Group, v1alpha1.Resource
+	}
 	return []Right{
 		{Verb: "get", Group: group, Resource: resource, Namespace: namespace, Name: name},
 		ListPods(namespace),

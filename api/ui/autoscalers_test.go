@@ -1,7 +1,6 @@
 package ui_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -83,25 +82,6 @@ func scaled(w *samplecluster.Cluster, all []decision) *ui.Handler {
 			return nil, false
 		},
 	})
-}
-
-// The scope of an autoscaler's page names the autoscaler, because the right to read the pods of a
-// namespace does not include its autoscalers.
-func TestShowsWhichAutoscaler(t *testing.T) {
-	f := func(query string, want ui.Scope) {
-		t.Helper()
-		r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "/ui/"+query, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := ui.ScopeOf(r); got != want {
-			t.Errorf("Shows(%s) = %+v, want %+v", query, got, want)
-		}
-	}
-	f("?autoscalers", ui.Scope{All: true})
-	f("?hpa=shop/web", ui.Scope{Namespace: "shop", Kind: "HorizontalPodAutoscaler", Name: "web"})
-	f("?autoscaler=shop/web", ui.Scope{Namespace: "shop", Kind: "Autoscaler", Name: "web"})
-	f("?hpa=web", ui.Scope{})
 }
 
 // All links of an autoscaler's page lead to pages.

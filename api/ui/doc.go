@@ -46,8 +46,8 @@
 //
 // # Who may see what
 //
-// The package does not authorize. Rights returns the rights that a request needs, and ScopeOf
-// what its answer shows; both parse the query as the handler does. The page of a namespace, pod
+// The package does not authorize. Rights returns the rights that a request needs; it parses the
+// query as the handler does. The page of a namespace, pod
 // or container shows nothing of other namespaces and no read errors, because errors contain
 // addresses.
 //

@@ -2,14 +2,10 @@ package ui_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/ui"
 	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/test/samplecluster"
@@ -53,13 +49,5 @@ func TestEvents(t *testing.T) {
 	}
 	if status, _, _ := get(t, page(samplecluster.Failing(t)), "?events=Pod/shop/web-1"); status != http.StatusNotFound {
 		t.Errorf("a weir that keeps no Events answers %d", status)
-	}
-}
-
-// Events need the right to list Events of their namespace.
-func TestEventsNeedTheirRight(t *testing.T) {
-	r := httptest.NewRequest(http.MethodGet, "/ui/?events=Node/default/n1", nil)
-	if diff := cmp.Diff([]rights.Right{{Verb: "list", Resource: "events", Namespace: "default"}}, ui.Rights(r)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

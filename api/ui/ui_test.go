@@ -12,12 +12,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/ui"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
@@ -325,46 +327,51 @@ func TestHeaders(t *testing.T) {
 
 // A reader of one namespace sees nothing of another one, and no errors, because errors contain
 // addresses.
-func TestShowsNoMoreThanItSays(t *testing.T) {
+func TestShowsNoMoreThanItsReaderMaySee(t *testing.T) {
 	h := page(samplecluster.Failing(t))
-	for query, want := range map[string]ui.Scope{
-		"":                              {All: true},
-		"?node=n1":                      {All: true},
-		"?missing":                      {All: true},
-		"?sources":                      {All: true},
-		"?eviction=n1":                  {All: true, Eviction: "n1"},
-		"?events=Pod/shop/web-4":        {Events: "shop"},
-		"?events=Pod/shop":              {},
-		"?events=Pod/shop/a&pod=bank/v": {},
-		"?nodes":                        {All: true},
-		"?namespaces":                   {All: true},
-		"?pods":                         {All: true},
-		"?pods&label=app":               {All: true},
-		"?namespace=shop&label=app&reason=NodeTimeout": {Namespace: "shop"},
-		"?q=shop": {All: true},
-		"?pod=/" + string(samplecluster.UID("a", "b")): {All: true},
-		"?namespace=shop":                {Namespace: "shop"},
-		"?namespace=shop&q=web":          {Namespace: "shop"},
-		"?namespace=shop&sort=cpu":       {Namespace: "shop"},
-		"?workloads":                     {All: true},
-		"?namespace=shop&list=workloads": {Namespace: "shop"},
-		"?workload=shop/StatefulSet/web": {Namespace: "shop"},
-		"?workload=shop/web":             {},
-		"?workload=/StatefulSet/web":     {},
-		"?pod=shop/web-4":                {Namespace: "shop"},
-		"?pod=shop/web-1":                {Namespace: "shop"},
-		"?container=shop/web-4/app":      {Namespace: "shop"},
-		"?pod=shop/nobody":               {Namespace: "shop"},
-		"?pod=shop":                      {},
-		"?bogus":                         {},
-		"?namespace=shop&namespace=bank": {},
-		"?namespace=shop&node=n1":        {},
+	all, shop := rights.Everything(), []rights.Right{rights.ListPods("shop")}
+	for query, want := range map[string][]rights.Right{
+		"":                              all,
+		"?node=n1":                      all,
+		"?missing":                      all,
+		"?sources":                      all,
+		"?eviction=n1":                  append(rights.Everything(), rights.GetOwnNode("n1", "eviction")),
+		"?events=Pod/shop/web-4":        {rights.ListEvents("shop")},
+		"?events=Pod/shop":              nil,
+		"?events=Pod/shop/a&pod=bank/v": nil,
+		"?autoscalers":                  all,
+		"?hpa=shop/web":                 {{Verb: "get", Group: "autoscaling", Resource: "horizontalpodautoscalers", Namespace: "shop", Name: "web"}, rights.ListPods("shop")},
+		"?autoscaler=shop/web":          {{Verb: "get", Group: "autoscaling.weir.dev", Resource: "autoscalers", Namespace: "shop", Name: "web"}, rights.ListPods("shop")},
+		"?hpa=web":                      nil,
+		"?nodes":                        all,
+		"?namespaces":                   all,
+		"?pods":                         all,
+		"?pods&label=app":               all,
+		"?namespace=shop&label=app&reason=NodeTimeout": shop,
+		"?q=shop": all,
+		"?pod=/" + string(samplecluster.UID("a", "b")): all,
+		"?namespace=shop":                shop,
+		"?namespace=shop&q=web":          shop,
+		"?namespace=shop&sort=cpu":       shop,
+		"?workloads":                     all,
+		"?namespace=shop&list=workloads": shop,
+		"?workload=shop/StatefulSet/web": shop,
+		"?workload=shop/web":             nil,
+		"?workload=/StatefulSet/web":     nil,
+		"?pod=shop/web-4":                shop,
+		"?pod=shop/web-1":                shop,
+		"?container=shop/web-4/app":      shop,
+		"?pod=shop/nobody":               shop,
+		"?pod=shop":                      nil,
+		"?bogus":                         nil,
+		"?namespace=shop&namespace=bank": nil,
+		"?namespace=shop&node=n1":        nil,
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/ui/"+query, nil)
-		if got := ui.ScopeOf(r); got != want {
-			t.Errorf("%s: got %+v, want %+v", query, got, want)
+		if got := ui.Rights(r); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", query, got, want)
 		}
-		if _, _, body := get(t, h, query); !want.All {
+		if _, _, body := get(t, h, query); !slices.Contains(want, rights.ListPods("")) {
 			for _, secret := range []string{"bank", "vault", "192.0.2", "x509", "import-7g2k8", "kube-proxy"} {
 				if strings.Contains(body, secret) && !strings.Contains(query, secret) {
 					t.Errorf("%s shows %q", query, secret)
