@@ -85,9 +85,6 @@ func New(o *Options, c Config) (*Server, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if c.Logger.GetSink() == nil {
-		c.Logger = logr.Discard()
-	}
 	codecs := serializer.NewCodecFactory(newScheme())
 	g := genericapiserver.NewConfig(codecs)
 	s := &Server{opts: *o, log: c.Logger, routes: newRoutes(codecs), announced: map[string]bool{}, streams: map[string]bool{}}

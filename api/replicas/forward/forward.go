@@ -55,9 +55,6 @@ const maxForwardedBytes = 64 << 10
 // New returns a wrapper for a handler of reads. Only GET is forwarded.
 func New(o Options) func(http.Handler) http.Handler {
 	o.Timeout, o.Pause = cmp.Or(o.Timeout, time.Second), cmp.Or(o.Pause, time.Second)
-	if o.Logger.GetSink() == nil {
-		o.Logger = logr.Discard()
-	}
 	return func(next http.Handler) http.Handler { return &forwarder{opts: o, next: next} }
 }
 

@@ -96,9 +96,6 @@ func New(o Options) (*Elector, error) {
 	}
 	o.Patience = cmp.Or(o.Patience, time.Minute)
 	o.Lease, o.Renew, o.Retry = cmp.Or(o.Lease, 15*time.Second), cmp.Or(o.Renew, DefaultRenew), cmp.Or(o.Retry, 2*time.Second)
-	if o.Logger.GetSink() == nil {
-		o.Logger = logr.Discard()
-	}
 	e := &Elector{opts: o}
 	e.lock = &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},

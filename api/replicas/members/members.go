@@ -94,9 +94,6 @@ func New(o Options) (*Membership, error) {
 		return nil, errors.New("the list of replicas needs Options.Client, Changed, Namespace, Name, Replica and Self")
 	}
 	o.Lease, o.Renew, o.Remove = cmp.Or(o.Lease, 10*time.Second), cmp.Or(o.Renew, 2*time.Second), cmp.Or(o.Remove, 10*time.Minute)
-	if o.Logger.GetSink() == nil {
-		o.Logger = logr.Discard()
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
