@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/nodeapi/oomkills"
@@ -89,39 +88,34 @@ func (a *Agents) Open(_ context.Context, h *feature.Host) error {
 	return nil
 }
 
-// connect creates the client of the agents.
+// connect creates the client of the agents, which verifies them by the certificates that they publish or
+// by those of a CA.
 func (a *Agents) connect(h *feature.Host) error {
 	kube, err := h.Cluster.RESTConfig()
 	if err != nil {
 		return err
 	}
+	var transportTo func(node string) http.RoundTripper
 	if a.Leases != "" {
-		return a.openLeases(kube, h)
+		client, err := kubernetes.NewForConfig(kube)
+		if err != nil {
+			return fmt.Errorf("create API client for the agents' Leases: %w", err)
+		}
+		agents := &publishedAgents{
+			client: client, namespace: a.Leases, transports: peer.NewTransports(access.WithTokenFile(kube, a.TokenFile)),
+			exists: func(node string) bool { return h.Facts().Node(metric.NodeName(node)) != nil },
+		}
+		transportTo = func(node string) http.RoundTripper { return agentTransport{agents, node} }
+	} else {
+		transport, err := access.NodeTransport(access.WithTokenFile(kube, a.TokenFile), a.CAFile, a.Insecure)
+		if err != nil {
+			return fmt.Errorf("reach the agents: %w", err)
+		}
+		transportTo = func(string) http.RoundTripper { return transport }
 	}
-	transport, err := access.NodeTransport(access.WithTokenFile(kube, a.TokenFile), a.CAFile, a.Insecure)
-	if err != nil {
-		return fmt.Errorf("reach the agents: %w", err)
-	}
-	a.proxy = nodeapi.NewProxy(func(name string) (string, http.RoundTripper, error) {
-		url, err := a.url(h.Facts(), metric.NodeName(name))
-		return url, transport, err
-	})
-	return nil
-}
-
-// openLeases creates the client of agents that publish their certificates.
-func (a *Agents) openLeases(kube *rest.Config, h *feature.Host) error {
-	client, err := kubernetes.NewForConfig(kube)
-	if err != nil {
-		return fmt.Errorf("create API client for the agents' Leases: %w", err)
-	}
-	agents := &publishedAgents{
-		client: client, namespace: a.Leases, transports: peer.NewTransports(access.WithTokenFile(kube, a.TokenFile)),
-		exists: func(node string) bool { return h.Facts().Node(metric.NodeName(node)) != nil },
-	}
-	a.proxy = nodeapi.NewProxy(func(name string) (string, http.RoundTripper, error) {
-		url, err := a.url(h.Facts(), metric.NodeName(name))
-		return url, agentTransport{agents, name}, err
+	a.proxy = nodeapi.NewProxy(func(node string) (string, http.RoundTripper, error) {
+		url, err := a.url(h.Facts(), metric.NodeName(node))
+		return url, transportTo(node), err
 	})
 	return nil
 }

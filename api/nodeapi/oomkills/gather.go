@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -120,21 +121,12 @@ func (r *rotation) next(facts *cluster.Facts, now time.Time) []metric.NodeName {
 
 func (g *Gatherer) askAll(ctx context.Context, nodes []metric.NodeName) {
 	slices.Sort(nodes)
-	nodes = slices.Compact(nodes)
-	var all sync.WaitGroup
-	next := make(chan metric.NodeName)
-	for range min(workers, len(nodes)) {
-		all.Go(func() {
-			for node := range next {
-				g.ask(ctx, node)
-			}
-		})
+	var all errgroup.Group
+	all.SetLimit(workers)
+	for _, node := range slices.Compact(nodes) {
+		all.Go(func() error { g.ask(ctx, node); return nil })
 	}
-	for _, node := range nodes {
-		next <- node
-	}
-	close(next)
-	all.Wait()
+	_ = all.Wait() // ask logs its errors
 }
 
 // ask asks one agent. It may have none, so a node that does not answer is not an error.
