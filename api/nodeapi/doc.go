@@ -10,7 +10,7 @@
 //	GET /apis/weir.dev/v1alpha1/nodes/NODE/devices
 //	GET /apis/weir.dev/v1alpha1/nodes/NODE/kills
 //
-// There are no parameters. The agent answers for its own node only (Handler). The weir of the
+// There are no parameters. The agent answers for its own node only (NewHandler). The weir of the
 // cluster serves the same paths for all nodes by asking the agent on each (Proxy), so one address is
 // enough, and the API server checks the rights.
 //

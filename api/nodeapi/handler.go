@@ -10,9 +10,9 @@ import (
 	"github.com/weir-metrics/weir/eviction/evictionreport"
 )
 
-// Options configure a Handler.
+// Options configure the handler of a node's own agent.
 type Options struct {
-	// Node is the node that the Handler answers for. Required.
+	// Node is the node that it answers for. Required.
 	Node string
 	// Eviction returns the report on evictions. It is nil if no guard runs.
 	Eviction func() *evictionreport.EvictionReport
@@ -26,38 +26,33 @@ type Options struct {
 	Kills func() *endlog.KillReport
 }
 
-// Handler serves the API at Paths for its own node. It may serve many requests at once.
-type Handler struct{ opts Options }
-
-// NewHandler returns a Handler.
-func NewHandler(opts Options) *Handler { return &Handler{opts} }
-
-// ServeHTTP answers a request about the node.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	weirdev.ReadHandler(readOnly, ParseRequest, h.answer).ServeHTTP(w, r)
+// NewHandler returns a handler for all of Paths that answers for its own node. It may serve many requests at
+// once.
+func NewHandler(opts Options) http.Handler {
+	return weirdev.ReadHandler(readOnly, ParseRequest, opts.answer)
 }
 
 // readOnly is the error of a request that does not read.
 const readOnly = "what a node reports is read-only"
 
-func (h *Handler) answer(ctx context.Context, request Request) (any, error) {
+func (o *Options) answer(ctx context.Context, request Request) (any, error) {
 	switch {
-	case request.Node != h.opts.Node:
+	case request.Node != o.Node:
 		// Another machine may have the address now.
-		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir is on node " + h.opts.Node + ", not on " + request.Node,
-			Hint: "Ask for " + h.opts.Node + ", or ask the weir of the cluster, which finds the agent of each node."}
-	case request.Subresource == Eviction && h.opts.Eviction != nil:
-		return NewEvictionExplanation(h.opts.Eviction()), nil
-	case request.Subresource == PodCgroups && h.opts.PodCgroups != nil:
-		return h.opts.PodCgroups(ctx)
-	case request.Subresource == Devices && h.opts.Devices != nil:
-		d, err := h.opts.Devices(ctx)
+		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir is on node " + o.Node + ", not on " + request.Node,
+			Hint: "Ask for " + o.Node + ", or ask the weir of the cluster, which finds the agent of each node."}
+	case request.Subresource == Eviction && o.Eviction != nil:
+		return NewEvictionExplanation(o.Eviction()), nil
+	case request.Subresource == PodCgroups && o.PodCgroups != nil:
+		return o.PodCgroups(ctx)
+	case request.Subresource == Devices && o.Devices != nil:
+		d, err := o.Devices(ctx)
 		if err != nil {
 			return nil, err
 		}
 		return NewNodeDevices(d), nil
-	case request.Subresource == Kills && h.opts.Kills != nil:
-		return NewNodeKills(h.opts.Kills()), nil
+	case request.Subresource == Kills && o.Kills != nil:
+		return NewNodeKills(o.Kills()), nil
 	}
 	return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir does not know " + request.String(),
 		Hint: "Ask the agent there: weir agent, or on a machine of no cluster weir run."}

@@ -28,7 +28,7 @@ type UsageReader interface {
 	PastContainers(namespace metric.Namespace) iter.Seq[metric.Entity]
 }
 
-// Options configure a Handler.
+// Options configure the handler.
 type Options struct {
 	// Usage returns the newest snapshot, or nil while there is none. Required.
 	Usage func() UsageReader
@@ -43,38 +43,30 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Handler serves the API at Paths. It may serve many requests at once.
-type Handler struct{ opts Options }
-
-// NewHandler returns a Handler.
-func NewHandler(opts Options) *Handler {
+// NewHandler returns a handler for all of Paths. It may serve many requests at once.
+func NewHandler(opts Options) http.Handler {
 	opts.Timeout = cmp.Or(opts.Timeout, 5*time.Second)
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Handler{opts}
-}
-
-// ServeHTTP answers a request for recommendations.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	weirdev.ReadHandler("a recommendation is read-only; `weir resize apply` applies one", ParseRequest, h.answer).ServeHTTP(w, r)
+	return weirdev.ReadHandler("a recommendation is read-only; `weir resize apply` applies one", ParseRequest, opts.answer)
 }
 
 // answer returns the list. Its errors are *weirdev.Problem.
-func (h *Handler) answer(ctx context.Context, request Request) (*RecommendationList, error) {
-	facts := h.opts.Facts()
+func (o *Options) answer(ctx context.Context, request Request) (*RecommendationList, error) {
+	facts := o.Facts()
 	if facts == nil {
 		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir has no API server to ask what pods request", Hint: "Ask the weir of the cluster."}
 	}
-	view := h.opts.Usage()
+	view := o.Usage()
 	if view == nil || !facts.Synced {
 		return nil, weirdev.NotMeasured()
 	}
-	m := usageMemory{view, h.opts.Now()}
+	m := usageMemory{view, o.Now()}
 	list := NewList(m.now, "weir's memory")
 	switch {
 	case request.Pod != "":
-		return h.answerPod(ctx, facts, m, request, list)
+		return o.answerPod(ctx, facts, m, request, list)
 	case request.Workloads || request.Workload != (cluster.Owner{}):
 		return answerWorkloads(facts, m, request, list)
 	}
@@ -89,17 +81,17 @@ func (h *Handler) answer(ctx context.Context, request Request) (*RecommendationL
 }
 
 // answerPod returns the list for one pod.
-func (h *Handler) answerPod(ctx context.Context, facts *cluster.Facts, m usageMemory, r Request, list *RecommendationList) (*RecommendationList, error) {
+func (o *Options) answerPod(ctx context.Context, facts *cluster.Facts, m usageMemory, r Request, list *RecommendationList) (*RecommendationList, error) {
 	known := facts.Pod(metric.PodRef{Namespace: metric.Namespace(r.Namespace), Name: metric.PodName(r.Pod)})
 	if known == nil {
 		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("weir does not know pod %s/%s", r.Namespace, r.Pod),
 			Hint: "The API server has not reported this pod. Is it in another namespace?"}
 	}
 	pod := resize.FromFacts(known)
-	if h.opts.Pod != nil {
-		ctx, cancel := context.WithTimeout(ctx, h.opts.Timeout)
+	if o.Pod != nil {
+		ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
-		read, err := h.opts.Pod(ctx, r.Namespace, r.Pod)
+		read, err := o.Pod(ctx, r.Namespace, r.Pod)
 		switch {
 		case err == nil:
 			pod = resize.FromPod(read)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -95,7 +96,7 @@ func add(b *metric.Batch, e metric.Entity, i, round int) {
 	s.Values.Set(metric.MemoryWorkingSet, float64(bytes))
 }
 
-func (h *history) handler() *resizeapi.Handler {
+func (h *history) handler() http.Handler {
 	return resizeapi.NewHandler(resizeapi.Options{
 		Usage: func() resizeapi.UsageReader { return points{h.sink.Snapshot()} }, Facts: func() *cluster.Facts { return h.facts }, Now: func() time.Time { return h.now },
 	})
