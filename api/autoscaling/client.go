@@ -19,7 +19,7 @@ func (c *Client) Autoscaler(ctx context.Context, kind, namespace, name string) (
 	r := Request{Namespace: namespace, Kind: kind, Name: name}
 	path, query := r.pathAndQuery()
 	var answer Response
-	if err := c.weir.Get(ctx, r.String(), path, query, &answer); err != nil {
+	if err := c.weir.Get(ctx, r.String(), path, query, ExplanationKind, &answer); err != nil {
 		return nil, err
 	}
 	return &answer.DecisionReport, nil
@@ -42,7 +42,7 @@ func (c *Client) Evaluate(ctx context.Context, e Evaluation) (*decisionreport.De
 		query.Set("at", e.At)
 	}
 	var answer Response
-	if err := c.weir.Post(ctx, r.String(), path, query, e.Manifest, &answer); err != nil {
+	if err := c.weir.Post(ctx, r.String(), path, query, e.Manifest, EvaluationKind, &answer); err != nil {
 		return nil, err
 	}
 	return &answer.DecisionReport, nil

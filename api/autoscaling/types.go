@@ -1,8 +1,6 @@
 package autoscaling
 
 import (
-	"encoding/json"
-
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 )
@@ -23,16 +21,4 @@ type Response struct {
 // NewResponse returns r with its apiVersion and kind.
 func NewResponse(kind string, r *decisionreport.DecisionReport) *Response {
 	return &Response{weirdev.APIVersion, kind, *r}
-}
-
-// UnmarshalJSON implements json.Unmarshaler. It rejects other kinds.
-func (r *Response) UnmarshalJSON(b []byte) error {
-	type plain Response // without this method
-	if err := json.Unmarshal(b, (*plain)(r)); err != nil {
-		return err
-	}
-	if r.Kind == EvaluationKind && r.APIVersion == weirdev.APIVersion {
-		return nil
-	}
-	return weirdev.CheckKind(r.APIVersion, r.Kind, ExplanationKind)
 }

@@ -2,7 +2,6 @@ package eventsapi
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -100,11 +99,8 @@ func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 func (c *Client) Events(ctx context.Context, o event.Object) (*List, error) {
 	var list List
 	what := "Events on " + o.Kind + " " + o.Namespace + "/" + o.Name
-	if err := c.weir.Get(ctx, what, []string{"namespaces", o.Namespace, "events"}, url.Values{"kind": {o.Kind}, "name": {o.Name}}, &list); err != nil {
+	if err := c.weir.Get(ctx, what, []string{"namespaces", o.Namespace, "events"}, url.Values{"kind": {o.Kind}, "name": {o.Name}}, listKind, &list); err != nil {
 		return nil, err
-	}
-	if err := weirdev.CheckKind(list.APIVersion, list.Kind, listKind); err != nil {
-		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
 	return &list, nil
 }

@@ -55,18 +55,15 @@ func (c *Client) Workload(ctx context.Context, namespace metric.Namespace, workl
 
 func (c *Client) report(ctx context.Context, request Request) (*explain.MissingReport, error) {
 	var d ReportDocument
-	if err := c.get(ctx, request, &d); err != nil {
+	if err := c.get(ctx, request, reportKind, &d); err != nil {
 		return nil, err
-	}
-	if err := weirdev.CheckKind(d.APIVersion, d.Kind, "MissingReport"); err != nil {
-		return nil, fmt.Errorf("read the answer about %v: %w", request, err)
 	}
 	return &d.MissingReport, nil
 }
 
 func (c *Client) explain(ctx context.Context, r Request) (*explain.Explanation, error) {
 	var d ExplanationDocument
-	if err := c.get(ctx, r, &d); err != nil {
+	if err := c.get(ctx, r, "", &d); err != nil {
 		return nil, err
 	}
 	kind, ok := strings.CutSuffix(d.Kind, "Explanation")
@@ -76,15 +73,15 @@ func (c *Client) explain(ctx context.Context, r Request) (*explain.Explanation, 
 	return &d.Explanation, nil
 }
 
-// get requests r and reads the answer into body.
-func (c *Client) get(ctx context.Context, r Request, body any) error {
+// get requests r and reads the answer, of a kind, into body.
+func (c *Client) get(ctx context.Context, r Request, kind string, body any) error {
 	path, query := r.target()
-	return c.weir.Get(ctx, r.String(), path, query, body)
+	return c.weir.Get(ctx, r.String(), path, query, kind, body)
 }
 
-// getPods reads a document about pods at resource: of all, of those of a namespace, or of one. subject names it
-// in errors.
-func (c *Client) getPods(ctx context.Context, resource string, pods metric.PodRef, query url.Values, subject string, to any) error {
+// getPods reads a document of a kind about pods at resource: of all, of those of a namespace, or of one. subject
+// names it in errors.
+func (c *Client) getPods(ctx context.Context, resource string, pods metric.PodRef, query url.Values, subject, kind string, to any) error {
 	path := []string{resource}
 	if pods.Namespace != "" {
 		path = []string{"namespaces", string(pods.Namespace), resource}
@@ -92,5 +89,5 @@ func (c *Client) getPods(ctx context.Context, resource string, pods metric.PodRe
 	if pods.Name != "" {
 		query.Set("pod", string(pods.Name))
 	}
-	return c.weir.Get(ctx, subject, path, query, to)
+	return c.weir.Get(ctx, subject, path, query, kind, to)
 }

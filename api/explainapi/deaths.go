@@ -2,7 +2,6 @@ package explainapi
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -91,11 +90,8 @@ func (c *Client) Deaths(ctx context.Context, q death.Query) (*death.Report, erro
 		subject += " in namespace " + string(q.Namespace)
 	}
 	var d DeathDocument
-	if err := c.getPods(ctx, "deaths", metric.PodRef{Namespace: q.Namespace, Name: q.Pod}, query, subject, &d); err != nil {
+	if err := c.getPods(ctx, "deaths", metric.PodRef{Namespace: q.Namespace, Name: q.Pod}, query, subject, deathKind, &d); err != nil {
 		return nil, err
-	}
-	if err := weirdev.CheckKind(d.APIVersion, d.Kind, deathKind); err != nil {
-		return nil, fmt.Errorf("read %s: %w", subject, err)
 	}
 	return &d.Report, nil
 }

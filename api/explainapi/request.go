@@ -125,6 +125,6 @@ func APIResources() []metav1.APIResource {
 	return []metav1.APIResource{
 		{Name: "nodes/explanation", Kind: "NodeExplanation", Verbs: metav1.Verbs{"get"}},
 		{Name: "pods/explanation", Kind: "PodExplanation", Namespaced: true, Verbs: metav1.Verbs{"get"}},
-		{Name: "missing", Kind: "MissingReport", Namespaced: true, Verbs: metav1.Verbs{"list"}},
+		{Name: "missing", Kind: reportKind, Namespaced: true, Verbs: metav1.Verbs{"list"}},
 	}
 }

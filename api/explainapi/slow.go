@@ -104,11 +104,8 @@ func (c *Client) Slow(ctx context.Context, q slow.Query) (*slow.Report, error) {
 		subject = "what pods of namespace " + string(q.Namespace) + " wait for"
 	}
 	var d SlowDocument
-	if err := c.getPods(ctx, "slow", metric.PodRef{Namespace: q.Namespace, Name: q.Pod}, query, subject, &d); err != nil {
+	if err := c.getPods(ctx, "slow", metric.PodRef{Namespace: q.Namespace, Name: q.Pod}, query, subject, slowKind, &d); err != nil {
 		return nil, err
-	}
-	if err := weirdev.CheckKind(d.APIVersion, d.Kind, slowKind); err != nil {
-		return nil, fmt.Errorf("read %s: %w", subject, err)
 	}
 	return &d.Report, nil
 }

@@ -21,8 +21,10 @@ func NewExplanation(e explain.Explanation) *ExplanationDocument {
 	return &ExplanationDocument{weirdev.APIVersion, strings.ToUpper(e.Kind[:1]) + e.Kind[1:] + "Explanation", e}
 }
 
-// ReportDocument is an answer about everything that is missing as JSON. Its kind is
-// "MissingReport".
+// reportKind is the kind of a ReportDocument.
+const reportKind = "MissingReport"
+
+// ReportDocument is an answer about everything that is missing as JSON.
 type ReportDocument struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -31,5 +33,5 @@ type ReportDocument struct {
 
 // NewReport returns r with its apiVersion and kind.
 func NewReport(r explain.MissingReport) *ReportDocument {
-	return &ReportDocument{weirdev.APIVersion, "MissingReport", r}
+	return &ReportDocument{weirdev.APIVersion, reportKind, r}
 }

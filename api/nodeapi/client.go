@@ -20,7 +20,7 @@ func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 // is a *weirdev.Problem, here and below.
 func (c *Client) Eviction(ctx context.Context, node string) (*evictionreport.EvictionReport, error) {
 	var answer EvictionExplanation
-	if err := c.get(ctx, Request{node, Eviction}, &answer); err != nil {
+	if err := c.get(ctx, Request{node, Eviction}, ExplanationKind, &answer); err != nil {
 		return nil, err
 	}
 	return &answer.EvictionReport, nil
@@ -29,21 +29,21 @@ func (c *Client) Eviction(ctx context.Context, node string) (*evictionreport.Evi
 // PodCgroups returns the report on a node's pod cgroups.
 func (c *Client) PodCgroups(ctx context.Context, node string) (json.RawMessage, error) {
 	var answer json.RawMessage
-	err := c.get(ctx, Request{node, PodCgroups}, &answer)
+	err := c.get(ctx, Request{node, PodCgroups}, "", &answer)
 	return answer, err
 }
 
 // Devices returns the devices of a node.
 func (c *Client) Devices(ctx context.Context, node string) (*cluster.NodeDevices, error) {
 	var answer NodeDevices
-	if err := c.get(ctx, Request{node, Devices}, &answer); err != nil {
+	if err := c.get(ctx, Request{node, Devices}, DevicesKind, &answer); err != nil {
 		return nil, err
 	}
 	return &answer.NodeDevices, nil
 }
 
-func (c *Client) get(ctx context.Context, r Request, answer any) error {
-	return c.weir.Get(ctx, r.String(), r.path(), nil, answer)
+func (c *Client) get(ctx context.Context, r Request, kind string, answer any) error {
+	return c.weir.Get(ctx, r.String(), r.path(), nil, kind, answer)
 }
 
 // DevicesKind is the kind of NodeDevices.
@@ -89,13 +89,4 @@ type EvictionExplanation struct {
 // NewEvictionExplanation returns r with its apiVersion and kind.
 func NewEvictionExplanation(r *evictionreport.EvictionReport) *EvictionExplanation {
 	return &EvictionExplanation{weirdev.APIVersion, ExplanationKind, *r}
-}
-
-// UnmarshalJSON implements json.Unmarshaler. It refuses another kind.
-func (e *EvictionExplanation) UnmarshalJSON(b []byte) error {
-	type plain EvictionExplanation // without this method
-	if err := json.Unmarshal(b, (*plain)(e)); err != nil {
-		return err
-	}
-	return weirdev.CheckKind(e.APIVersion, e.Kind, ExplanationKind)
 }

@@ -53,7 +53,7 @@ func NewProxy(find FindAgent) *Proxy {
 // ServeHTTP answers a request about a node.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	weirdev.ReadHandler(readOnly, ParseRequest, func(ctx context.Context, request Request) (answer json.RawMessage, err error) {
-		err = p.ask(ctx, request, &answer)
+		err = p.ask(ctx, request, "", &answer)
 		return answer, err
 	}).ServeHTTP(w, r)
 }
@@ -62,7 +62,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // as the page. Its errors are *weirdev.Problem.
 func (p *Proxy) Eviction(ctx context.Context, node string) (*evictionreport.EvictionReport, error) {
 	var answer EvictionExplanation
-	if err := p.ask(ctx, Request{node, Eviction}, &answer); err != nil {
+	if err := p.ask(ctx, Request{node, Eviction}, ExplanationKind, &answer); err != nil {
 		return nil, err
 	}
 	return &answer.EvictionReport, nil
@@ -71,15 +71,15 @@ func (p *Proxy) Eviction(ctx context.Context, node string) (*evictionreport.Evic
 // Kills returns what the kernel of a node killed for memory. Its errors are *weirdev.Problem.
 func (p *Proxy) Kills(ctx context.Context, node string) (*endlog.KillReport, error) {
 	var answer NodeKills
-	if err := p.ask(ctx, Request{node, Kills}, &answer); err != nil {
+	if err := p.ask(ctx, Request{node, Kills}, KillsKind, &answer); err != nil {
 		return nil, err
 	}
-	return &answer.KillReport, weirdev.CheckKind(answer.APIVersion, answer.Kind, KillsKind)
+	return &answer.KillReport, nil
 }
 
-// ask reads the answer of the node's agent into answer. Each error is a *weirdev.Problem that shows
+// ask reads the answer of the node's agent, of a kind, into answer. Each error is a *weirdev.Problem that shows
 // where the request failed, and what to do.
-func (p *Proxy) ask(ctx context.Context, r Request, answer any) error {
+func (p *Proxy) ask(ctx context.Context, r Request, kind string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	select {
@@ -100,7 +100,7 @@ func (p *Proxy) ask(ctx context.Context, r Request, answer any) error {
 	if err != nil {
 		return unreachableProblem(r.Node, err)
 	}
-	if err := client.Get(ctx, r.String(), r.path(), nil, answer); err != nil {
+	if err := client.Get(ctx, r.String(), r.path(), nil, kind, answer); err != nil {
 		return agentProblem(r.Node, err)
 	}
 	return nil

@@ -2,7 +2,6 @@ package resizeapi
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/weir-metrics/weir/api/weirdev"
 )
@@ -17,11 +16,8 @@ func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 // *weirdev.Problem.
 func (c *Client) Recommend(ctx context.Context, r Request) (*RecommendationList, error) {
 	var answer RecommendationList
-	if err := c.weir.Get(ctx, r.String(), r.path(), r.query, &answer); err != nil {
+	if err := c.weir.Get(ctx, r.String(), r.path(), r.query, ListKind, &answer); err != nil {
 		return nil, err
-	}
-	if err := weirdev.CheckKind(answer.APIVersion, answer.Kind, ListKind); err != nil {
-		return nil, fmt.Errorf("read %s: %w", r, err)
 	}
 	return &answer, nil
 }

@@ -2,7 +2,6 @@ package usage
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/weir-metrics/weir/api/weirdev"
 )
@@ -22,11 +21,8 @@ func (c *Client) List(ctx context.Context, r Resource, q Query) (*List, error) {
 		q.Namespace = ""
 	}
 	var list List
-	if err := c.weir.Get(ctx, string(r), path, q.Values(), &list); err != nil {
+	if err := c.weir.Get(ctx, string(r), path, q.Values(), r.Kind()+"List", &list); err != nil {
 		return nil, err
-	}
-	if list.Resource != r {
-		return nil, fmt.Errorf("read %s: the answer is not from weir", r)
 	}
 	return &list, nil
 }

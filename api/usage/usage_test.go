@@ -332,7 +332,7 @@ func TestClientPassesOnWhatIsWrong(t *testing.T) {
 		}), "502 Bad Gateway"},
 		"someone else": {http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, `{"hello":1}`)
-		}), "read pods: the answer is not from weir"},
+		}), `read the answer about pods: got kind "" of "", want PodUsageList of weir.dev/v1alpha1`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(test.answer)

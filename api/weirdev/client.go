@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -36,19 +37,20 @@ func NewClient(base string, client *http.Client) (*Client, error) {
 }
 
 // Get requests a path below Path and reads the answer into body. The parts of the path are names;
-// Get escapes them. An error that the server itself reports is a *Problem with its own words. Other
-// errors begin with what.
-func (c *Client) Get(ctx context.Context, what string, path []string, query url.Values, body any) error {
-	return c.ask(ctx, http.MethodGet, what, path, query, nil, body)
+// Get escapes them. Unless kind is empty, an answer of another kind or version is an error: another server,
+// or another version of weir, may have answered. An error that the server itself reports is a *Problem with
+// its own words. Other errors begin with what.
+func (c *Client) Get(ctx context.Context, what string, path []string, query url.Values, kind string, body any) error {
+	return c.ask(ctx, http.MethodGet, what, path, query, nil, kind, body)
 }
 
 // Post sends a document, in YAML or JSON, to a path below Path, and reads the answer into body. Its
 // errors are like those of Get.
-func (c *Client) Post(ctx context.Context, what string, path []string, query url.Values, document []byte, body any) error {
-	return c.ask(ctx, http.MethodPost, what, path, query, document, body)
+func (c *Client) Post(ctx context.Context, what string, path []string, query url.Values, document []byte, kind string, body any) error {
+	return c.ask(ctx, http.MethodPost, what, path, query, document, kind, body)
 }
 
-func (c *Client) ask(ctx context.Context, method, what string, path []string, query url.Values, document []byte, body any) (err error) {
+func (c *Client) ask(ctx context.Context, method, what string, path []string, query url.Values, document []byte, kind string, body any) (err error) {
 	defer func() {
 		if err != nil && c.Advise != nil {
 			err = c.Advise(err)
@@ -78,17 +80,27 @@ func (c *Client) ask(ctx context.Context, method, what string, path []string, qu
 	if resp.StatusCode != http.StatusOK {
 		return problem(resp)
 	}
-	if err := json.NewDecoder(resp.Body).Decode(body); err != nil {
+	if err := decode(resp.Body, kind, body); err != nil {
 		return fmt.Errorf("read the answer about %s: %w", what, err)
 	}
 	return nil
 }
 
-// CheckKind returns an error unless an answer has the kind that was asked for and the version of
-// this package. Another server, or another version of weir, may have answered.
-func CheckKind(apiVersion, kind, want string) error {
-	if kind != want || apiVersion != APIVersion {
-		return fmt.Errorf("got kind %q of %q, want %s of %s", kind, apiVersion, want, APIVersion)
+// decode reads a document into body. It returns an error if it is not of this kind and of the version of this
+// package; an empty kind is any.
+func decode(document io.Reader, kind string, body any) error {
+	var text json.RawMessage
+	if err := json.NewDecoder(document).Decode(&text); err != nil {
+		return err
 	}
-	return nil
+	if kind != "" {
+		var got struct{ APIVersion, Kind string }
+		if err := json.Unmarshal(text, &got); err != nil {
+			return err
+		}
+		if got.Kind != kind || got.APIVersion != APIVersion {
+			return fmt.Errorf("got kind %q of %q, want %s of %s", got.Kind, got.APIVersion, kind, APIVersion)
+		}
+	}
+	return json.Unmarshal(text, body)
 }

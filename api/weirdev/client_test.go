@@ -33,7 +33,7 @@ func TestClient(t *testing.T) {
 	}
 	get := func(name string) (query string, err error) {
 		var got struct{ Query string }
-		err = c.Get(t.Context(), "the node", []string{"nodes", name}, map[string][]string{"q": {"1 2"}}, &got)
+		err = c.Get(t.Context(), "the node", []string{"nodes", name}, map[string][]string{"q": {"1 2"}}, "", &got)
 		return got.Query, err
 	}
 	if query, err := get("a/b?c"); err != nil || query != "q=1+2" {
