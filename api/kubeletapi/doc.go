@@ -32,7 +32,7 @@
 //
 //   - handler.go: the paths and what they need; rights.go: who may read them.
 //   - newest.go: the sink that keeps the newest round; tree.go: the round as node, pods, containers.
-//   - resource.go, families.go: /metrics/resource.
+//   - resource.go: /metrics/resource.
 //   - summary.go, overlay.go: /stats/summary, a round over what Options.Base reads.
 //   - cadvisor.go: /metrics/cadvisor.
 package kubeletapi

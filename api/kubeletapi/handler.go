@@ -7,7 +7,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	dto "github.com/prometheus/client_model/go"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/api/weirdev"
@@ -61,8 +60,9 @@ func NewHandler(o Options) *Handler {
 		o.Facts = func() *cluster.Facts { return nil }
 	}
 	h := &Handler{opts: o, cadvisor: cadvisorReader{read: o.CAdvisor}}
-	gather := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return resource(h.tree()), nil })
-	h.resource = promhttp.HandlerFor(gather, promhttp.HandlerOpts{})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(resourceCollector{h.tree})
+	h.resource = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return h
 }
 
