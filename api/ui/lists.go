@@ -118,7 +118,7 @@ func (p *page) namespaceTable(most int) table {
 		name := it.entity.Namespace
 		c := counts[name]
 		r := row{
-			Href: p.linkTo(query{view: oneNamespace, pod: metric.PodRef{Namespace: name}}), Pods: c.text(), State: rankState(it.rank),
+			Href: p.linkTo(query{view: oneNamespace, pod: metric.PodRef{Namespace: name}}), Pods: c.text(), State: rankStates[it.rank],
 			CPU: p.namespaceShare(&resources.cpu, it.sample), Memory: p.namespaceShare(&resources.memory, it.sample),
 		}
 		if it.rank == missing {
@@ -206,7 +206,7 @@ func (p *page) workloadTable(pods []listItem, most int, whole query) table {
 	}
 	p.addRows(&t, items, most, whole, func(it *listItem) row {
 		w := key{it.entity.Namespace, it.workload}
-		r := row{Href: p.workloadLink(w.namespace, w.workload), Note: printable(w.workload.Kind), Pods: counts[w].text(), State: rankState(it.rank)}
+		r := row{Href: p.workloadLink(w.namespace, w.workload), Note: printable(w.workload.Kind), Pods: counts[w].text(), State: rankStates[it.rank]}
 		r.CPU, r.Memory = resources.cpu.sumOf(it.cpu, 0, ""), resources.memory.sumOf(it.memory, 0, "")
 		return r
 	})
@@ -235,17 +235,10 @@ type podFilter struct {
 
 // podFilter returns the form for a page whose main content is a list of pods, or nil for others.
 func (p *page) podFilter() *podFilter {
-	f := &podFilter{Keep: p.keptParameters(), Label: p.query.labels, Reason: p.query.reason}
-	switch p.query.view {
-	case allPods:
-		f.Keep = append(f.Keep, keptParameter{string(allPods), ""})
-	case oneNamespace:
-		f.Keep = append(f.Keep, keptParameter{"namespace", string(p.query.pod.Namespace)})
-	case oneWorkload:
-		f.Keep = append(f.Keep, keptParameter{"workload", strings.Join([]string{string(p.query.pod.Namespace), p.query.workload.Kind, p.query.workload.Name}, "/")})
-	default:
+	if !slices.Contains([]view{allPods, oneNamespace, oneWorkload}, p.query.view) {
 		return nil
 	}
+	f := &podFilter{Keep: append(p.keptParameters(), p.query.viewParameter()), Label: p.query.labels, Reason: p.query.reason}
 	if p.query.filter != "" {
 		f.Keep = append(f.Keep, keptParameter{"q", p.query.filter})
 	}

@@ -99,6 +99,7 @@ type searchForm struct {
 	Keep         []keptParameter // parameters of the current query that stay
 }
 
+// keptParameter is a parameter of a query.
 type keptParameter struct{ Name, Value string }
 
 // fill makes the body of the requested page.
@@ -187,17 +188,16 @@ func (p *page) frame() {
 	}{{overview, "Overview"}, {allWorkloads, "Workloads"}, {allPods, "Pods"}, {allMissing, "Missing"}, {allAutoscalers, "Autoscalers"}, {allSources, "Sources and sinks"}} {
 		p.Nav = append(p.Nav, anchor{n.text, p.linkTo(query{view: n.view}), p.query.view == n.view})
 	}
-	p.Search = searchForm{Label: "Find a node, namespace, workload, pod or cgroup", Value: p.query.filter}
+	p.Search = searchForm{Label: "Find a node, namespace, workload, pod or cgroup", Value: p.query.filter, Keep: []keptParameter{p.query.viewParameter()}}
 	switch p.query.view {
 	case oneNode:
 		p.Search.Label = "Find on node " + printable(string(p.query.node))
-		p.Search.Keep = append(p.Search.Keep, keptParameter{"node", string(p.query.node)})
 	case oneNamespace:
 		p.Search.Label = "Find in namespace " + printable(string(p.query.pod.Namespace))
-		p.Search.Keep = append(p.Search.Keep, keptParameter{"namespace", string(p.query.pod.Namespace)})
 	case allNodes, allNamespaces, allWorkloads, allPods, allSources, allAutoscalers:
 		p.Search.Label = "Find in these " + string(p.query.view)
-		p.Search.Keep = append(p.Search.Keep, keptParameter{string(p.query.view), ""})
+	default:
+		p.Search.Keep = nil
 	}
 	p.Search.Keep = append(p.Search.Keep, p.keptParameters()...)
 	for _, k := range []keptParameter{{"label", p.query.labels}, {"reason", p.query.reason}} {

@@ -55,9 +55,6 @@ const (
 	byMemoryShare sorting = "memory-share" // likewise
 )
 
-// sortings are the orders.
-var sortings = []sorting{byWorst, byCPU, byMemory, byName, byPods, byCPUShare, byMemoryShare}
-
 // query is a parsed request.
 type query struct {
 	view           view
@@ -192,7 +189,7 @@ func (q *query) setOption(name, value string) error {
 		return require(ok || value == "", "reason=NodeTimeout, for example: docs/reasons.md has all reasons")
 	case "sort":
 		q.sort = sorting(value)
-		return require(slices.Contains(sortings, q.sort), "sort=cpu, sort=memory or sort=name")
+		return require(orders[q.sort] != nil, "sort=cpu, sort=memory or sort=name")
 	case "list":
 		q.list = value
 		return require(slices.Contains([]string{"pods", "cgroups", "workloads"}, value), "list=pods, list=cgroups or list=workloads")
@@ -222,29 +219,29 @@ func badQuery(reason string) error {
 		"Go back, start at the overview, or look for a name above."}
 }
 
-// viewParameter returns the parameter that selects the view of q, or "" if none does.
-func (q query) viewParameter() (name, value string) {
+// viewParameter returns the parameter that selects the view of q. It has no name if none does.
+func (q query) viewParameter() keptParameter {
 	switch q.view {
 	case oneNode:
-		return "node", string(q.node)
+		return keptParameter{"node", string(q.node)}
 	case oneEviction:
-		return "eviction", string(q.node)
+		return keptParameter{"eviction", string(q.node)}
 	case oneEvents:
-		return "events", q.events.Kind + "/" + q.events.Namespace + "/" + q.events.Name
+		return keptParameter{"events", q.events.Kind + "/" + q.events.Namespace + "/" + q.events.Name}
 	case oneNamespace:
-		return "namespace", string(q.pod.Namespace)
+		return keptParameter{"namespace", string(q.pod.Namespace)}
 	case oneWorkload:
-		return "workload", string(q.pod.Namespace) + "/" + q.workload.Kind + "/" + q.workload.Name
+		return keptParameter{"workload", string(q.pod.Namespace) + "/" + q.workload.Kind + "/" + q.workload.Name}
 	case onePod:
-		return "pod", q.pod.String()
+		return keptParameter{"pod", q.pod.String()}
 	case oneContainer:
-		return "container", q.pod.String() + "/" + q.container
+		return keptParameter{"container", q.pod.String() + "/" + q.container}
 	case oneAutoscaler:
-		return strings.ToLower(shortKind(q.autoscalerKind)), q.pod.String()
+		return keptParameter{strings.ToLower(shortKind(q.autoscalerKind)), q.pod.String()}
 	case allNodes, allNamespaces, allWorkloads, allPods, allMissing, allSources, allAutoscalers:
-		return string(q.view), ""
+		return keptParameter{string(q.view), ""}
 	}
-	return "", ""
+	return keptParameter{}
 }
 
 // link returns the address of the page of q, relative to any other page.
@@ -260,12 +257,12 @@ func (q query) link() string {
 			b.WriteString("=" + strings.ReplaceAll(url.QueryEscape(value), "%2F", "/"))
 		}
 	}
-	if name, value := q.viewParameter(); name != "" {
-		add(name, value)
+	if view := q.viewParameter(); view.Name != "" {
+		add(view.Name, view.Value)
 	}
-	for _, more := range [...]struct{ name, value string }{{"list", q.list}, {"q", q.filter}, {"label", q.labels}, {"reason", q.reason}, {"sort", string(q.sort)}, {"span", spanName(q.span)}} {
-		if more.value != "" {
-			add(more.name, more.value)
+	for _, more := range [...]keptParameter{{"list", q.list}, {"q", q.filter}, {"label", q.labels}, {"reason", q.reason}, {"sort", string(q.sort)}, {"span", spanName(q.span)}} {
+		if more.Value != "" {
+			add(more.Name, more.Value)
 		}
 	}
 	if q.from > 0 {

@@ -127,7 +127,7 @@ func (p *page) nodeState(it *listItem) (state, string) {
 	if it.atRisk != "" {
 		return it.risk, it.atRisk
 	}
-	return rankState(it.rank), ""
+	return rankStates[it.rank], ""
 }
 
 // podState returns the state of a pod, and the reason in one line if it is not ok.
@@ -137,11 +137,11 @@ func (p *page) podState(it *listItem) (state, string) {
 		return fine, ""
 	case partial:
 		runs, _ := it.pod.Partial()
-		return rankState(partial), runs.String()
+		return rankStates[partial], runs.String()
 	}
 	f := p.podFinding(it)
 	if f == nil {
-		return rankState(it.rank), ""
+		return rankStates[it.rank], ""
 	}
 	s := stateOf(f)
 	if it.rank == idle && it.pod != nil {
@@ -165,19 +165,7 @@ func (p *page) podFinding(it *listItem) *explain.Finding {
 	return nil
 }
 
-// rankState returns the state of an item without an explanation.
-func rankState(r rank) state {
-	switch r {
-	case missing:
-		return state{"missing", bad}
-	case waiting:
-		return state{"waiting", warn}
-	case doubtful:
-		return state{"in doubt", warn}
-	case partial:
-		return state{"partial", warn}
-	case measured:
-		return fine
-	}
-	return state{"idle", quiet}
+// rankStates are the states of items without an explanation.
+var rankStates = [...]state{
+	missing: {"missing", bad}, waiting: {"waiting", warn}, doubtful: {"in doubt", warn}, partial: {"partial", warn}, measured: fine, idle: {"idle", quiet},
 }

@@ -97,7 +97,7 @@ type row struct {
 // sorts returns the links that sort a list and show its first page.
 func (p *page) sorts() map[sorting]anchor {
 	all := map[sorting]anchor{}
-	for _, order := range sortings {
+	for order := range orders {
 		q := p.query
 		q.sort, q.from = order, 0
 		all[order] = anchor{Href: q.link(), Here: p.query.sort == order}
@@ -197,27 +197,24 @@ func sortAndFilter(items []listItem, q *query) []listItem {
 	if q.filter != "" {
 		items = slices.DeleteFunc(items, func(it listItem) bool { return !containsFold(it.name, q.filter) })
 	}
+	compare := orders[q.sort]
 	slices.SortFunc(items, func(a, b listItem) int {
-		var first int
-		switch q.sort {
-		case byCPU:
-			first = cmp.Compare(b.cpu, a.cpu)
-		case byMemory:
-			first = cmp.Compare(b.memory, a.memory)
-		case byName:
-			first = strings.Compare(a.name, b.name)
-		case byPods:
-			first = cmp.Compare(b.pods, a.pods)
-		case byCPUShare:
-			first = cmp.Compare(b.cpuShare, a.cpuShare)
-		case byMemoryShare:
-			first = cmp.Compare(b.memoryShare, a.memoryShare)
-		default:
-			first = cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(urgency[a.tone], urgency[b.tone]), cmp.Compare(b.share, a.share))
-		}
-		return cmp.Or(first, cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.memory, a.memory), strings.Compare(a.name, b.name))
+		return cmp.Or(compare(a, b), cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.memory, a.memory), strings.Compare(a.name, b.name))
 	})
 	return items
+}
+
+// orders compare two items.
+var orders = map[sorting]func(a, b listItem) int{
+	byWorst: func(a, b listItem) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(urgency[a.tone], urgency[b.tone]), cmp.Compare(b.share, a.share))
+	},
+	byCPU:         func(a, b listItem) int { return cmp.Compare(b.cpu, a.cpu) },
+	byMemory:      func(a, b listItem) int { return cmp.Compare(b.memory, a.memory) },
+	byName:        func(a, b listItem) int { return strings.Compare(a.name, b.name) },
+	byPods:        func(a, b listItem) int { return cmp.Compare(b.pods, a.pods) },
+	byCPUShare:    func(a, b listItem) int { return cmp.Compare(b.cpuShare, a.cpuShare) },
+	byMemoryShare: func(a, b listItem) int { return cmp.Compare(b.memoryShare, a.memoryShare) },
 }
 
 // containsFold reports whether a name contains text, ignoring case.
