@@ -40,11 +40,11 @@ type autoscalerRow struct {
 
 // autoscalers fills the page of all autoscalers. Autoscalers without a metric come first, then
 // those where weir and another controller differ, then those that scale.
-func (p *page) autoscalers() {
+func (p *page) autoscalers() error {
 	body := &autoscalerListBody{Off: p.opts.Autoscalers == nil}
 	p.show("Autoscalers", "autoscalers", body)
 	if body.Off {
-		return
+		return nil
 	}
 	if p.opts.AutoscalersUnread != nil {
 		body.Unread = p.opts.AutoscalersUnread()
@@ -64,6 +64,7 @@ func (p *page) autoscalers() {
 	for i := range all[body.Cut.From:body.Cut.To] {
 		body.Rows = append(body.Rows, p.autoscalerRow(&all[body.Cut.From+i]))
 	}
+	return nil
 }
 
 func (p *page) autoscalerRow(b *decisionreport.DecisionSummary) autoscalerRow {

@@ -29,13 +29,13 @@ type reportBody struct {
 }
 
 // overview fills the page of the cluster; without a cluster, the page of this machine.
-func (p *page) overview() {
+func (p *page) overview() error {
 	p.Path = nil
 	if nodes := p.nodes(); p.Facts == nil && len(nodes) == 1 {
 		if machine, ok := p.nodeBody(nodes[0].entity.Node); ok {
 			p.show(printable(nodes[0].name), "entity", machine)
 			p.Kind = "this machine"
-			return
+			return nil
 		}
 	}
 	var walk sync.WaitGroup
@@ -56,6 +56,7 @@ func (p *page) overview() {
 		Charts: p.charts(metric.Entity{Kind: metric.Cluster}, nil, nil),
 		Tables: []table{p.nodeTable(page25), p.namespaceTable(page25)},
 	})
+	return nil
 }
 
 // clusterUse returns the use of r by all nodes that have a number, as a share of the limits of
@@ -93,10 +94,11 @@ func tallyCard(name string, t explain.Tally, href string) card {
 	return c
 }
 
-func (p *page) missing() {
+func (p *page) missing() error {
 	r := p.Missing()
 	cards := []card{tallyCard("Nodes", r.Nodes, p.linkTo(query{view: allNodes})), tallyCard("Pods", r.Pods, p.linkTo(query{view: allPods}))}
 	p.show("What is missing, and why", "report", &reportBody{Report: p.missingReport(&r, page100), Cards: cards, Alone: true, AtRisk: p.atRisk(&r, len(r.AtRisk))})
+	return nil
 }
 
 func (p *page) namespace() error {

@@ -109,50 +109,30 @@ func (p *page) fill(ctx context.Context) error {
 		return p.notReadYet()
 	}
 	p.Path = p.breadcrumbs()
-	switch p.query.view {
-	case oneAutoscaler:
-		return p.autoscaler()
-	case oneEviction:
+	if p.query.view == oneEviction {
 		return p.eviction(ctx)
-	case oneEvents:
-		return p.events()
-	case found:
-		return p.search()
-	case oneNode:
-		return p.node()
-	case oneNamespace:
-		return p.namespace()
-	case oneWorkload:
-		return p.workload()
-	case onePod:
-		return p.pod()
-	case oneContainer:
-		return p.container()
 	}
-	p.fillList()
-	return nil
+	return bodies[p.query.view](p)
 }
 
-// fillList fills a view of many objects.
-func (p *page) fillList() {
-	switch p.query.view {
-	case allNodes:
-		p.showList("Nodes", p.nodeTable(page100))
-	case allNamespaces:
-		p.showList("Namespaces", p.namespaceTable(page100))
-	case allWorkloads:
-		p.showList("Workloads", p.workloadTable(p.pods("", ""), page100, query{view: allWorkloads}))
-	case allPods:
-		p.showList("Pods", p.podTable(p.pods("", ""), page100, query{view: allPods}, true))
-	case allAutoscalers:
-		p.autoscalers()
-	case allMissing:
-		p.missing()
-	case allSources:
-		p.sources()
-	default:
-		p.overview()
-	}
+// bodies fill the body of each view but oneEviction, which asks an agent.
+var bodies = map[view]func(*page) error{
+	overview:       (*page).overview,
+	allNodes:       listPage("Nodes", func(p *page) table { return p.nodeTable(page100) }),
+	allNamespaces:  listPage("Namespaces", func(p *page) table { return p.namespaceTable(page100) }),
+	allWorkloads:   listPage("Workloads", func(p *page) table { return p.workloadTable(p.pods("", ""), page100, query{view: allWorkloads}) }),
+	allPods:        listPage("Pods", func(p *page) table { return p.podTable(p.pods("", ""), page100, query{view: allPods}, true) }),
+	allMissing:     (*page).missing,
+	allSources:     (*page).sources,
+	allAutoscalers: (*page).autoscalers,
+	oneNode:        (*page).node,
+	oneNamespace:   (*page).namespace,
+	oneWorkload:    (*page).workload,
+	onePod:         (*page).pod,
+	oneContainer:   (*page).container,
+	oneAutoscaler:  (*page).autoscaler,
+	oneEvents:      (*page).events,
+	found:          (*page).search,
 }
 
 // show sets the title and the body of the page.
@@ -160,10 +140,14 @@ func (p *page) show(heading, template string, body any) {
 	p.Heading, p.Template, p.Body = heading, template, body
 }
 
-// showList shows one list, with its number of items beside the heading.
-func (p *page) showList(heading string, t table) {
-	p.Problems, p.Kind, t.Title = t.Missing, t.Count(), ""
-	p.show(heading, "lists", []table{t})
+// listPage returns what fills a page with one list, with its number of items beside the heading.
+func listPage(heading string, list func(*page) table) func(*page) error {
+	return func(p *page) error {
+		t := list(p)
+		p.Problems, p.Kind, t.Title = t.Missing, t.Count(), ""
+		p.show(heading, "lists", []table{t})
+		return nil
+	}
 }
 
 // keptParameters returns the parameters that a form keeps, whatever it changes.

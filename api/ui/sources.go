@@ -28,7 +28,7 @@ type sink struct {
 	Dropped     string
 }
 
-func (p *page) sources() {
+func (p *page) sources() error {
 	reads := p.sourceReads(p.query.filter)
 	for i := range reads {
 		if reads[i].State.Tone == bad {
@@ -58,6 +58,7 @@ func (p *page) sources() {
 		slices.SortStableFunc(body.Sinks, func(a, b sink) int { return cmp.Compare(a.Name, b.Name) })
 	}
 	p.show("Sources and sinks", "sources", body)
+	return nil
 }
 
 // sourceCard returns the card that counts failing sources.
