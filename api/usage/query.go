@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/metric"
@@ -166,14 +167,7 @@ func ParseRequest(r *http.Request) (Request, error) {
 
 // isNamespaceName reports whether s is a valid name of a namespace. Then it is not a pattern, and a
 // path needs no escapes for it.
-func isNamespaceName(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return false
-		}
-	}
-	return s != "" && len(s) <= 63
-}
+func isNamespaceName(s string) bool { return len(validation.IsDNS1123Label(s)) == 0 }
 
 var routes = func() (all weirdev.Routes) {
 	for _, r := range Resources() {

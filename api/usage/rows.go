@@ -47,7 +47,7 @@ func collectRows(v SampleReader, facts *cluster.Facts, r Resource, q Query) []li
 			rows = append(rows, w)
 		}
 	}
-	for _, kind := range kindsOf(r) {
+	for _, kind := range kindsOf[r] {
 		for s := range v.Samples(kind) {
 			if name := nameIn(r, s.Entity, s.Instance); name != "" {
 				add(listRow{entity: s.Entity, name: name, sample: s})
@@ -55,7 +55,7 @@ func collectRows(v SampleReader, facts *cluster.Facts, r Resource, q Query) []li
 		}
 	}
 	for verdict, since := range v.Verdicts() {
-		if !slices.Contains(kindsOf(r), verdict.Entity.Kind) {
+		if !slices.Contains(kindsOf[r], verdict.Entity.Kind) {
 			continue
 		}
 		if name := nameIn(r, verdict.Entity, verdict.Instance); name != "" {
@@ -75,17 +75,9 @@ func collectRows(v SampleReader, facts *cluster.Facts, r Resource, q Query) []li
 	return rows
 }
 
-func kindsOf(r Resource) []metric.Kind {
-	switch r {
-	case Nodes:
-		return []metric.Kind{metric.Node}
-	case Pods:
-		return []metric.Kind{metric.Pod}
-	case Containers:
-		return []metric.Kind{metric.Container}
-	default:
-		return []metric.Kind{metric.Node, metric.System, metric.Pod, metric.Container}
-	}
+// kindsOf are the kinds of the entities in a list.
+var kindsOf = map[Resource][]metric.Kind{
+	Nodes: {metric.Node}, Pods: {metric.Pod}, Containers: {metric.Container}, Cgroups: {metric.Node, metric.System, metric.Pod, metric.Container},
 }
 
 // nameIn returns the entity's own name in a list of r. It is empty if the entity does not belong

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"strings"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
@@ -23,18 +24,9 @@ const (
 // Resources returns all resources, the widest first.
 func Resources() []Resource { return []Resource{Nodes, Pods, Containers, Cgroups} }
 
-// Kind returns the kind of one item of r.
+// Kind returns the kind of one item of r: "PodUsage".
 func (r Resource) Kind() string {
-	switch r {
-	case Nodes:
-		return "NodeUsage"
-	case Pods:
-		return "PodUsage"
-	case Containers:
-		return "ContainerUsage"
-	default:
-		return "CgroupUsage"
-	}
+	return strings.ToUpper(string(r[:1])) + strings.TrimSuffix(string(r[1:]), "s") + "Usage"
 }
 
 // Namespaced reports whether items of r belong to namespaces, so that r has a path in each
