@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -81,14 +82,8 @@ func warnMissing(ctx context.Context, kind, noun string, served int, lacks []mis
 	if rest > 0 {
 		words = append(words, fmt.Sprintf("%d for other reasons", rest))
 	}
-	verb := "have"
-	if len(lacks) == 1 {
-		verb = "has"
-	}
-	if served+len(lacks) != 1 {
-		noun += "s"
-	}
-	warning.AddWarning(ctx, warningAgent, fmt.Sprintf("%d of %d %s %s no metrics: %s", len(lacks), served+len(lacks), noun, verb, strings.Join(words, ", ")))
+	all := served + len(lacks)
+	warning.AddWarning(ctx, warningAgent, fmt.Sprintf("%d of %d %s %s no metrics: %s", len(lacks), all, humanize.Plural(all, noun), humanize.HasHave(len(lacks)), strings.Join(words, ", ")))
 	example := lacks[slices.IndexFunc(lacks, func(l missingItem) bool { return l.reason.Reason == reasons[0] })]
 	warning.AddWarning(ctx, warningAgent, example.name+": "+example.reason.ShortMessage())
 	warning.AddWarning(ctx, warningAgent, explainCommand(ctx, kind, lacks)+" shows more")

@@ -54,30 +54,16 @@ func (f *listFilter) selectsAll() bool {
 func (f *listFilter) matches(namespace metric.Namespace, name string, set map[string]string) bool {
 	return (f.namespace == "" || f.namespace == namespace) &&
 		(f.name == "" || f.name == name) &&
-		(f.fields == nil || f.fields.Matches(selectableFields{namespace, name})) &&
+		(f.fields == nil || f.fields.Matches(selectableFields(namespace, name))) &&
 		(f.labels == nil || f.labels.Matches(labels.Set(set)))
 }
 
-// selectableFields are the fields by which objects can be selected.
-type selectableFields struct {
-	namespace metric.Namespace
-	name      string
-}
-
-// Get is part of fields.Fields.
-func (f selectableFields) Get(field string) string {
-	switch field {
-	case metav1.ObjectNameField:
-		return f.name
-	case namespaceField:
-		return string(f.namespace)
+// selectableFields returns the fields by which an object can be selected.
+func selectableFields(namespace metric.Namespace, name string) fields.Set {
+	if namespace == "" {
+		return fields.Set{metav1.ObjectNameField: name}
 	}
-	return ""
-}
-
-// Has is part of fields.Fields.
-func (f selectableFields) Has(field string) bool {
-	return field == metav1.ObjectNameField || field == namespaceField && f.namespace != ""
+	return fields.Set{metav1.ObjectNameField: name, namespaceField: string(namespace)}
 }
 
 // usageReader has the data that one request reads.
@@ -99,12 +85,6 @@ func (u *usageReader) hasSwap(node metric.NodeName) bool {
 		u.swapOf, u.swap = node, n != nil && n.Swap
 	}
 	return u.swap
-}
-
-// mayServe reports whether a pod that was measured completely may be served, and removes the
-// containers that have ended since. p is nil if the API server does not know the pod.
-func (u *usageReader) mayServe(p *cluster.Pod, usage *resourceusage.PodUsage) bool {
-	return u.facts == nil || resourceusage.MayServePod(p, usage)
 }
 
 // readPods reads the selected pods into r, sorted by name. It returns the running pods that are
@@ -213,7 +193,7 @@ func notListedPods(running []*cluster.Pod, r *usageList) (missing []*cluster.Pod
 // readPod adds one pod to r and reports whether it is served. p is nil if the API server does
 // not know the pod.
 func (u *usageReader) readPod(r *usageList, ref metric.PodRef, p *cluster.Pod) bool {
-	if u.view == nil || !u.view.PodUsage(ref, &r.pod) || !u.mayServe(p, &r.pod) {
+	if u.view == nil || !u.view.PodUsage(ref, &r.pod) || u.facts != nil && !resourceusage.MayServePod(p, &r.pod) {
 		return false
 	}
 	labels := noLabels
