@@ -116,7 +116,7 @@ func (l *callerLimits) apply(next http.Handler) http.Handler {
 		}
 		_, proxied := u.(proxiedUser)
 		if refusal := l.enter(u.GetName(), proxied); refusal != "" {
-			apimetrics.RecordDroppedRequest(r, info, apimetrics.APIServerComponent, !isRead(r))
+			apimetrics.RecordDroppedRequest(r, info, apimetrics.APIServerComponent, r.Method != http.MethodGet && r.Method != http.MethodHead)
 			apimetrics.RecordRequestTermination(r, info, apimetrics.APIServerComponent, http.StatusTooManyRequests)
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, refusal, http.StatusTooManyRequests)
@@ -126,8 +126,6 @@ func (l *callerLimits) apply(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
-
-func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 // enter takes a place for a request, or returns why there is none.
 func (l *callerLimits) enter(name string, proxied bool) (refusal string) {

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,12 +95,7 @@ func (o *Options) Enabled() bool {
 
 // Validate returns all mistakes in o in one error, with what to write instead.
 func (o *Options) Validate() error {
-	var errs []error
-	errs = append(errs, o.SecureServing.Validate()...)
-	errs = append(errs, o.Authentication.Validate()...)
-	errs = append(errs, o.Authorization.Validate()...)
-	errs = append(errs, o.Audit.Validate()...)
-	errs = append(errs, o.Features.Validate()...)
+	errs := slices.Concat(o.SecureServing.Validate(), o.Authentication.Validate(), o.Authorization.Validate(), o.Audit.Validate(), o.Features.Validate())
 	cert := o.SecureServing.ServerCert.CertKey
 	if (cert.CertFile == "") != (cert.KeyFile == "") {
 		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file go together: give both, or neither for a self-signed certificate"))

@@ -201,28 +201,27 @@ func (s *Server) Run(ctx context.Context) error {
 	prepared := s.generic.PrepareRun()
 	s.log.V(1).Info("serving", "address", "https://"+s.Address())
 	done := make(chan error, 1)
-	go func() { done <- prepared.RunWithContext(ctx) }()
+	go func() {
+		err := prepared.RunWithContext(ctx)
+		if err != nil {
+			err = fmt.Errorf("serve: %w", err)
+		}
+		done <- err
+	}()
 	select {
 	case err := <-done:
-		return serveError(err)
+		return err
 	case <-ctx.Done():
 	}
 	enough := time.NewTimer(s.opts.ShutdownDelay + s.opts.ShutdownGrace)
 	defer enough.Stop()
 	select {
 	case err := <-done:
-		return serveError(err)
+		return err
 	case <-enough.C:
 	}
 	s.log.Info("requests were cut off at shutdown", "connections", s.listener.closeAll(), "after", s.opts.ShutdownGrace)
-	return serveError(<-done)
-}
-
-func serveError(err error) error {
-	if err != nil {
-		return fmt.Errorf("serve: %w", err)
-	}
-	return nil
+	return <-done
 }
 
 // openPort opens the port with the serving certificates.
