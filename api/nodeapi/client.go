@@ -71,11 +71,6 @@ type NodeKills struct {
 	endlog.KillReport
 }
 
-// NewNodeKills returns r with its apiVersion and kind.
-func NewNodeKills(r *endlog.KillReport) *NodeKills {
-	return &NodeKills{weirdev.APIVersion, KillsKind, *r}
-}
-
 // ExplanationKind is the kind of an EvictionExplanation.
 const ExplanationKind = "EvictionExplanation"
 

@@ -52,7 +52,7 @@ func (o *Options) answer(ctx context.Context, request Request) (any, error) {
 		}
 		return NewNodeDevices(d), nil
 	case request.Subresource == Kills && o.Kills != nil:
-		return NewNodeKills(o.Kills()), nil
+		return &NodeKills{weirdev.APIVersion, KillsKind, *o.Kills()}, nil
 	}
 	return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir does not know " + request.String(),
 		Hint: "Ask the agent there: weir agent, or on a machine of no cluster weir run."}
