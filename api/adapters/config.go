@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -71,12 +70,7 @@ const (
 // among mayName: the author of the file chooses the server that gets their content, and often is not
 // weir's administrator.
 func ReadFile(file string, mayName []string) ([]Adapter, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("read the file of adapters: %w", err)
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	content, err := metricsgroup.ReadFile(file, maxSize)
 	if err != nil {
 		return nil, fmt.Errorf("read the file of adapters: %w", err)
 	}
@@ -96,9 +90,6 @@ func ReadFile(file string, mayName []string) ([]Adapter, error) {
 
 // parse returns the adapters that content describes.
 func parse(content []byte) ([]Adapter, error) {
-	if len(content) > maxSize {
-		return nil, fmt.Errorf("it has more than %d bytes", maxSize)
-	}
 	var document struct {
 		Adapters []Adapter `yaml:"adapters"`
 	}

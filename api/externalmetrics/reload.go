@@ -3,10 +3,7 @@ package externalmetrics
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -98,7 +95,7 @@ func (p *Provider) OnListChange(do func()) {
 // load reads the file and creates its clients. If only rules have mistakes, it returns the other rules
 // with the error. The certificates belong to what is read: a new CA is a change.
 func (p *Provider) load() (*loadedRules, error) {
-	content, err := readLimited(p.options.File)
+	content, err := metricsgroup.ReadFile(p.options.File, rules.MaxSize)
 	if err != nil {
 		return nil, fmt.Errorf("read rules: %w", err)
 	}
@@ -135,7 +132,7 @@ func (p *Provider) connect(s *loadedRules, name string, server *rules.Prometheus
 		}
 	}
 	if options.CAFile != "" {
-		pem, err := readLimited(options.CAFile)
+		pem, err := metricsgroup.ReadFile(options.CAFile, rules.MaxSize)
 		if err != nil {
 			return fmt.Errorf("read caFile: %w", err)
 		}
@@ -173,18 +170,4 @@ func (o *Options) mayName(key, path string) error {
 		return fmt.Errorf("the rules name %s %s, which is outside their folder %s: move it there, or give --external-rules-file=%[2]s too", key, path, folder)
 	}
 	return nil
-}
-
-// readLimited reads a file of at most rules.MaxSize bytes.
-func readLimited(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, rules.MaxSize+1))
-	if err == nil && len(content) > rules.MaxSize {
-		err = errors.New(name + " is too large")
-	}
-	return content, err
 }
