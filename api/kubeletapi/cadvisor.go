@@ -62,16 +62,16 @@ func (c *cadvisorReader) get(ctx context.Context) (CAdvisor, error) {
 // serveCAdvisor answers /metrics/cadvisor. Names, labels, units and help are those of cAdvisor's
 // own collectors, as in a kubelet.
 func (h *Handler) serveCAdvisor(w http.ResponseWriter, r *http.Request) {
-	from := &namedCgroups{err: errors.New("the node has not been read yet")}
+	from := &namedCgroups{CAdvisor: unreadNode{errors.New("the node has not been read yet")}}
 	if t := h.tree(); t != nil && t.node.Sample != nil && h.opts.CAdvisor != nil {
-		if from.CAdvisor, from.err = h.cadvisor.get(r.Context()); from.err == nil {
+		if read, err := h.cadvisor.get(r.Context()); err != nil {
+			from.CAdvisor = unreadNode{err}
+		} else {
+			from.CAdvisor = read
 			from.index(t)
 		}
 	}
-	included := container.MetricSet{}
-	if from.CAdvisor != nil {
-		included = from.Metrics()
-	}
+	included := from.Metrics()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		metrics.NewPrometheusCollector(from, h.cgroupLabels(from), included, clock.RealClock{}, model.RequestOptions{}),
@@ -84,7 +84,6 @@ func (h *Handler) serveCAdvisor(w http.ResponseWriter, r *http.Request) {
 // no cgroup that identity rejected.
 type namedCgroups struct {
 	CAdvisor
-	err      error
 	cgroups  map[metric.CgroupPath]*cgroup
 	rejected map[metric.CgroupPath]bool
 }
@@ -96,27 +95,8 @@ func (n *namedCgroups) index(t *tree) {
 	}
 }
 
-// GetMachineInfo returns the machine, or why it could not be read.
-func (n *namedCgroups) GetMachineInfo() (*model.MachineInfo, error) {
-	if n.err != nil {
-		return nil, n.err
-	}
-	return n.CAdvisor.GetMachineInfo()
-}
-
-// GetVersionInfo returns the versions, or why the node could not be read.
-func (n *namedCgroups) GetVersionInfo() (*model.VersionInfo, error) {
-	if n.err != nil {
-		return nil, n.err
-	}
-	return n.CAdvisor.GetVersionInfo()
-}
-
 // GetRequestedContainersInfo returns the cgroups that are served, or why the node could not be read.
 func (n *namedCgroups) GetRequestedContainersInfo(name string, o model.RequestOptions) (map[string]*model.ContainerInfo, error) {
-	if n.err != nil {
-		return nil, n.err
-	}
 	all, err := n.CAdvisor.GetRequestedContainersInfo(name, o)
 	served := make(map[string]*model.ContainerInfo, len(all))
 	for path, c := range all {
@@ -125,6 +105,16 @@ func (n *namedCgroups) GetRequestedContainersInfo(name string, o model.RequestOp
 		}
 	}
 	return served, err
+}
+
+// unreadNode is why a node could not be read, in the place of a read.
+type unreadNode struct{ error }
+
+func (unreadNode) Metrics() container.MetricSet                  { return container.MetricSet{} }
+func (u unreadNode) GetMachineInfo() (*model.MachineInfo, error) { return nil, u.error }
+func (u unreadNode) GetVersionInfo() (*model.VersionInfo, error) { return nil, u.error }
+func (u unreadNode) GetRequestedContainersInfo(string, model.RequestOptions) (map[string]*model.ContainerInfo, error) {
+	return nil, u.error
 }
 
 // The labels with which the runtime names a container.
