@@ -21,6 +21,7 @@ import (
 	"github.com/weir-metrics/weir/api/custommetrics"
 	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/test/apitest"
@@ -53,9 +54,10 @@ func growing(t *testing.T) custommetrics.Options {
 		}
 	}
 	return custommetrics.Options{
-		View:  func() custommetrics.SampleReader { return sink.Snapshot() },
-		Facts: func() *cluster.Facts { return facts },
-		Now:   func() time.Time { return now.Add(time.Second) },
+		View:    func() custommetrics.SampleReader { return sink.Snapshot() },
+		Facts:   func() *cluster.Facts { return facts },
+		Sources: func() []explain.SourceState { return nil },
+		Now:     func() time.Time { return now.Add(time.Second) },
 	}
 }
 

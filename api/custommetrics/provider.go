@@ -39,7 +39,7 @@ type Options struct {
 	View func() SampleReader
 	// Facts returns the cluster facts. Required.
 	Facts func() *cluster.Facts
-	// Sources returns the state of the sources, for reasons. Default: none.
+	// Sources returns the state of the sources, for reasons. Required.
 	Sources func() []explain.SourceState
 	// Rules has the metrics that rules define. Default: none.
 	Rules RuleMetrics
@@ -63,9 +63,6 @@ var (
 
 // New returns a Provider.
 func New(o Options) *Provider {
-	if o.Sources == nil {
-		o.Sources = func() []explain.SourceState { return nil }
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}

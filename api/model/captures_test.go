@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -59,7 +60,7 @@ func TestARealNode(t *testing.T) {
 	snapshot := sink.Snapshot()
 	h := NewHandler(Options{
 		Snapshot: func() ModelReader { return view{snapshot} }, Facts: func() *cluster.Facts { return facts },
-		Now: func() time.Time { return at }, Resolution: 10 * time.Second,
+		Sources: func() []explain.SourceState { return nil }, Now: func() time.Time { return at }, Resolution: 10 * time.Second,
 	})
 	ask := func(path string, into any) {
 		t.Helper()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
@@ -160,6 +161,7 @@ func handlerOf(v ModelReader, facts *cluster.Facts) http.Handler {
 	return NewHandler(Options{
 		Snapshot:   func() ModelReader { return v },
 		Facts:      func() *cluster.Facts { return facts },
+		Sources:    func() []explain.SourceState { return nil },
 		Now:        func() time.Time { return now },
 		Resolution: interval,
 	})

@@ -33,10 +33,9 @@ type ModelReader interface {
 type Options struct {
 	// Snapshot returns the newest state to serve, or nil while there is none. Required.
 	Snapshot func() ModelReader
-	// Facts returns the cluster facts. It is nil or returns nil without a cluster. Label selectors
-	// need it.
+	// Facts returns the cluster facts, or nil without a cluster. Label selectors need them. Required.
 	Facts func() *cluster.Facts
-	// Sources returns the states of the sources, for the reasons of missing numbers. Default: none.
+	// Sources returns the states of the sources, for the reasons of missing numbers. Required.
 	Sources func() []explain.SourceState
 	// Now returns the time. Default time.Now.
 	Now func() time.Time
@@ -54,12 +53,6 @@ type handler struct {
 // NewHandler returns a handler for all of Paths. It may serve many requests at once. It does not
 // authorize: Rights describes what the caller needs.
 func NewHandler(opts Options) http.Handler {
-	if opts.Facts == nil {
-		opts.Facts = func() *cluster.Facts { return nil }
-	}
-	if opts.Sources == nil {
-		opts.Sources = func() []explain.SourceState { return nil }
-	}
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/resourcemetrics"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -35,6 +36,7 @@ func (w *fixture) options() resourcemetrics.Options {
 	return resourcemetrics.Options{
 		Snapshot: func() resourcemetrics.UsageReader { return w.sink.Snapshot() },
 		Facts:    func() *cluster.Facts { return w.facts },
+		Sources:  func() []explain.SourceState { return nil },
 		Now:      func() time.Time { return noon.Add(time.Second) },
 	}
 }

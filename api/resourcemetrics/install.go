@@ -51,28 +51,14 @@ type UsageReader interface {
 type Options struct {
 	// Snapshot returns the newest snapshot; nil before there is one. Required.
 	Snapshot func() UsageReader
-	// Facts returns the cluster facts; nil if there is no API server. Default: none.
+	// Facts returns the cluster facts; nil if there is no API server. Required.
 	Facts func() *cluster.Facts
-	// Sources returns the state of the sources, for the reasons of missing numbers. Default:
-	// unknown.
+	// Sources returns the state of the sources, for the reasons of missing numbers. Required.
 	Sources func() []explain.SourceState
 	// Registerer registers the metrics of this API. Default: none.
 	Registerer prometheus.Registerer
 	// Now returns the time. Default time.Now.
 	Now func() time.Time
-}
-
-func (o Options) withDefaults() Options {
-	if o.Facts == nil {
-		o.Facts = func() *cluster.Facts { return nil }
-	}
-	if o.Sources == nil {
-		o.Sources = func() []explain.SourceState { return nil }
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return o
 }
 
 // versions are the versions of the API, the preferred one first. They differ only in their name.
@@ -97,6 +83,9 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 	if o.Snapshot == nil {
 		return errors.New("install metrics.k8s.io: Options.Snapshot is missing")
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	scheme, err := NewScheme()
 	if err != nil {
 		return fmt.Errorf("install metrics.k8s.io: %w", err)
@@ -105,7 +94,7 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 	if err != nil {
 		return fmt.Errorf("install metrics.k8s.io: %w", err)
 	}
-	api := &resourceAPI{options: o.withDefaults(), orders: newPodOrderCache(), index: podindex.New()}
+	api := &resourceAPI{options: o, orders: newPodOrderCache(), index: podindex.New()}
 	storages := map[string]*storage{}
 	resources := map[string]rest.Storage{}
 	for _, kind := range []objectKind{nodeKind, podKind} {

@@ -93,7 +93,7 @@ func TestStandalone(t *testing.T) {
 	measured(b, container(part, "b"), 0, 15*time.Second, 1e6, 1<<20).Reasons[metric.CPU] = metric.CounterReset
 	w.write(t, b)
 	o := w.options()
-	o.Facts = nil
+	o.Facts = func() *cluster.Facts { return nil }
 	c, _ := client(t, serve(t, o), "")
 
 	pods := func(namespace string, options metav1.ListOptions) (names []string) {

@@ -16,7 +16,7 @@ import (
 type Options struct {
 	// Snapshot returns the newest state to serve, or nil while there is none. Required.
 	Snapshot func() SampleReader
-	// Facts returns the cluster facts, or nil without a cluster.
+	// Facts returns the cluster facts, or nil without a cluster. Required.
 	Facts func() *cluster.Facts
 	// Risks returns the nodes whose numbers may soon be missing or wrong. It may be nil.
 	Risks func() map[metric.NodeName]explain.Risk
@@ -31,12 +31,7 @@ type handler struct {
 }
 
 // NewHandler returns a handler for all of Paths. It may serve many requests at once.
-func NewHandler(opts Options) http.Handler {
-	if opts.Facts == nil {
-		opts.Facts = func() *cluster.Facts { return nil }
-	}
-	return weirdev.Gzip(&handler{opts})
-}
+func NewHandler(opts Options) http.Handler { return weirdev.Gzip(&handler{opts}) }
 
 // ServeHTTP answers a request for a list.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -183,7 +183,7 @@ func TestAtRisk(t *testing.T) {
 		measured(metric.Entity{Kind: metric.Node, Node: "n1"}, 1, 1), measured(metric.Entity{Kind: metric.Node, Node: "n2"}, 1, 1),
 		measured(metric.Entity{Kind: metric.Node, Node: "n3"}, 1, 1), measured(pod("n1", "shop", "gone"), 1, 1), measured(pod("n2", "shop", "slow"), 1, 1),
 	}}
-	h := NewHandler(Options{Snapshot: func() SampleReader { return v }, Risks: func() map[metric.NodeName]explain.Risk {
+	h := NewHandler(Options{Snapshot: func() SampleReader { return v }, Facts: func() *cluster.Facts { return nil }, Risks: func() map[metric.NodeName]explain.Risk {
 		return map[metric.NodeName]explain.Risk{"n1": {Node: "n1", Message: "no new reading", Until: noon}, "n2": {Node: "n2", Message: "slow"}}
 	}})
 	for path, want := range map[string]string{"nodes": "n1: no new reading, n2: slow", "pods": "n1: no new reading"} {
@@ -466,6 +466,7 @@ func TestKillsAreOfTheItem(t *testing.T) {
 	elsewhere.Node = "n2"
 	h := NewHandler(Options{
 		Snapshot: func() SampleReader { return &fixed{samples: []*metric.Sample{{Entity: at}}} },
+		Facts:    func() *cluster.Facts { return nil },
 		OOMKills: func() map[metric.Entity]int { return map[metric.Entity]int{at: 3, elsewhere: 5} },
 	})
 	w := httptest.NewRecorder()
