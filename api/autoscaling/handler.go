@@ -23,7 +23,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 )
 
-// Options configure a Handler.
+// Options configure the handler.
 type Options struct {
 	// Explain returns the report of the last decision about an autoscaler, and false if the
 	// controller does not know it. It is nil if no controller runs.
@@ -45,60 +45,52 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Handler serves the API at Paths. It is safe for concurrent use.
-type Handler struct {
-	opts Options
-}
-
-// NewHandler returns a Handler.
-func NewHandler(opts Options) *Handler {
+// NewHandler returns a handler for all of Paths. It may serve many requests at once.
+func NewHandler(opts Options) http.Handler {
 	if opts.Timeout <= 0 {
 		opts.Timeout = 10 * time.Second
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Handler{opts}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, err := opts.answer(w, r)
+		weirdev.Respond(w, answer, asProblem(err))
+	})
 }
 
-// ServeHTTP answers a request for an explanation or an evaluation.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer, err := h.answer(w, r)
-	weirdev.Respond(w, answer, asProblem(err))
-}
-
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*Response, error) {
-	request, err := ParseRequest(r, h.opts.Now())
+func (o *Options) answer(w http.ResponseWriter, r *http.Request) (*Response, error) {
+	request, err := ParseRequest(r, o.Now())
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.opts.Timeout)
+	ctx, cancel := context.WithTimeout(r.Context(), o.Timeout)
 	defer cancel()
 	if request.Evaluate {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", "POST")
 			return nil, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "this path accepts only POST, with the manifest as the body", Hint: "Use POST."}
 		}
-		return h.evaluate(ctx, w, r, request)
+		return o.evaluate(ctx, w, r, request)
 	}
 	if p := weirdev.OnlyReads(w, r, "an explanation is read-only"); p != nil {
 		return nil, p
 	}
-	return h.explain(ctx, request)
+	return o.explain(ctx, request)
 }
 
 // explain reports the last decision, or one that it makes for the answer.
-func (h *Handler) explain(ctx context.Context, r Request) (*Response, error) {
-	if h.opts.Explain != nil {
-		if report, ok := h.opts.Explain(r.Kind, r.Namespace, r.Name); ok {
+func (o *Options) explain(ctx context.Context, r Request) (*Response, error) {
+	if o.Explain != nil {
+		if report, ok := o.Explain(r.Kind, r.Namespace, r.Name); ok {
 			return NewResponse(ExplanationKind, report), nil
 		}
 	}
-	if h.opts.Read == nil || h.opts.Evaluator == nil {
+	if o.Read == nil || o.Evaluator == nil {
 		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "weir does not know " + r.String(),
 			Hint: "Is the name right? weir watches Autoscalers where it runs with --autoscalers, and HorizontalPodAutoscalers with --shadow-hpa."}
 	}
-	m, err := h.opts.Read(ctx, r.Kind, r.Namespace, r.Name)
+	m, err := o.Read(ctx, r.Kind, r.Namespace, r.Name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "the cluster has no " + r.String(), Hint: "Is it in another namespace?"}
@@ -108,12 +100,12 @@ func (h *Handler) explain(ctx context.Context, r Request) (*Response, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", r, err)
 	}
-	return h.decideNow(ctx, ExplanationKind, r, m)
+	return o.decideNow(ctx, ExplanationKind, r, m)
 }
 
 // evaluate reports what the manifest in the body of a request would do.
-func (h *Handler) evaluate(ctx context.Context, w http.ResponseWriter, r *http.Request, request Request) (*Response, error) {
-	if h.opts.Evaluator == nil {
+func (o *Options) evaluate(ctx context.Context, w http.ResponseWriter, r *http.Request, request Request) (*Response, error) {
+	if o.Evaluator == nil {
 		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir cannot evaluate autoscalers: it has no API server to ask about their targets",
 			Hint: "Ask a weir that runs in the cluster."}
 	}
@@ -133,24 +125,24 @@ func (h *Handler) evaluate(ctx context.Context, w http.ResponseWriter, r *http.R
 		return nil, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("metadata.namespace: the manifest is of namespace %s, the request of %s", m.Namespace, request.Namespace),
 			Hint: "Ask in the manifest's namespace, or leave that out."}
 	}
-	if err := h.checkRights(ctx, request.Namespace, m); err != nil {
+	if err := o.checkRights(ctx, request.Namespace, m); err != nil {
 		return nil, err
 	}
-	return h.decideNow(ctx, EvaluationKind, request, m)
+	return o.decideNow(ctx, EvaluationKind, request, m)
 }
 
 // checkRights returns a problem unless the caller may read what an evaluation of m reads: the scale of the
 // target, its metrics, and what the controller remembers of the autoscaler.
-func (h *Handler) checkRights(ctx context.Context, namespace string, m *manifest.Manifest) error {
+func (o *Options) checkRights(ctx context.Context, namespace string, m *manifest.Manifest) error {
 	needed := metricRights(namespace, m.Spec)
-	switch id, err := h.opts.WorkloadID(ctx, namespace, m.Spec.ScaleTargetRef); {
+	switch id, err := o.WorkloadID(ctx, namespace, m.Spec.ScaleTargetRef); {
 	case err == nil:
 		needed = append(needed, rights.Right{Verb: "get", Group: id.Resource.Group, Resource: id.Resource.Resource, Subresource: "scale", Namespace: namespace, Name: id.Name})
 	case !meta.IsNoMatchError(err): // the decision reports that there is no such kind
 		return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "spec.scaleTargetRef: " + err.Error(), Hint: "Is its apiVersion right? If it is, the API server does not answer: ask again."}
 	}
-	if h.opts.Memory != nil {
-		if _, ok := h.opts.Memory(m.Kind, namespace, m.Name); ok {
+	if o.Memory != nil {
+		if _, ok := o.Memory(m.Kind, namespace, m.Name); ok {
 			needed = append(needed, rights.GetAutoscaler(m.Kind, namespace, m.Name)...)
 		}
 	}
@@ -168,18 +160,18 @@ func (h *Handler) checkRights(ctx context.Context, namespace string, m *manifest
 const maxMetrics = 64
 
 // decideNow makes a decision and reports it.
-func (h *Handler) decideNow(ctx context.Context, kind string, r Request, m *manifest.Manifest) (*Response, error) {
+func (o *Options) decideNow(ctx context.Context, kind string, r Request, m *manifest.Manifest) (*Response, error) {
 	if n := len(m.Spec.Metrics); n > maxMetrics {
 		return nil, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("spec.metrics: %d are too many", n), Hint: fmt.Sprintf("Leave at most %d.", maxMetrics)}
 	}
-	o := evaluate.Options{At: r.At, Replicas: r.Replicas, Status: &m.Status}
+	options := evaluate.Options{At: r.At, Replicas: r.Replicas, Status: &m.Status}
 	// The memory of the controller is about the present, so it is not used for an earlier time.
-	if h.opts.Memory != nil && r.At.IsZero() && r.Replicas == nil {
-		if memory, ok := h.opts.Memory(m.Kind, r.Namespace, m.Name); ok {
-			o.Memory = &memory
+	if o.Memory != nil && r.At.IsZero() && r.Replicas == nil {
+		if memory, ok := o.Memory(m.Kind, r.Namespace, m.Name); ok {
+			options.Memory = &memory
 		}
 	}
-	result, err := h.opts.Evaluator.Evaluate(ctx, types.NamespacedName{Namespace: r.Namespace, Name: m.Name}, m.Spec, o)
+	result, err := o.Evaluator.Evaluate(ctx, types.NamespacedName{Namespace: r.Namespace, Name: m.Name}, m.Spec, options)
 	if err != nil {
 		return nil, err
 	}
