@@ -101,7 +101,7 @@ func village() *explain.Explainer {
 
 func serveExplainer(t *testing.T, w *explain.Explainer) *httptest.Server {
 	t.Helper()
-	return serve(t, Paths(), NewHandler(Options{Explainer: func() *explain.Explainer { return w }}))
+	return serve(t, Paths(), NewHandler(func() *explain.Explainer { return w }))
 }
 
 // The client reads what the handler wrote, and that is the answer of the explainer.
@@ -258,7 +258,7 @@ func TestProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			NewHandler(Options{Explainer: func() *explain.Explainer { return test.explainer }}).ServeHTTP(w, httptest.NewRequest(test.method, weirdev.Path+test.path, nil))
+			NewHandler(func() *explain.Explainer { return test.explainer }).ServeHTTP(w, httptest.NewRequest(test.method, weirdev.Path+test.path, nil))
 			var got struct {
 				Kind, APIVersion, Status, Reason, Message, Hint string
 				Code                                            int

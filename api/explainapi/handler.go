@@ -11,20 +11,16 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Options configure a Handler.
-type Options struct {
-	// Explainer returns an Explainer of the current state. Required.
-	Explainer func() *explain.Explainer
-}
-
-// NewHandler returns a handler for all of Paths. It may serve many requests at once.
-func NewHandler(opts Options) http.Handler {
-	return weirdev.ReadHandler("an explanation is read-only", ParseRequest, opts.answer)
+// NewHandler returns a handler for all of Paths. It may serve many requests at once. explainer returns an
+// Explainer of the current state.
+func NewHandler(explainer func() *explain.Explainer) http.Handler {
+	return weirdev.ReadHandler("an explanation is read-only", ParseRequest, func(_ context.Context, request Request) (any, error) {
+		return answer(explainer(), request)
+	})
 }
 
 // answer returns an explanation or a report.
-func (o Options) answer(_ context.Context, request Request) (any, error) {
-	explainer := o.Explainer()
+func answer(explainer *explain.Explainer, request Request) (any, error) {
 	blind := explainer.View == nil && (explainer.Facts == nil || !explainer.Facts.Synced)
 	body, ok := find(explainer, request)
 	switch {

@@ -60,26 +60,19 @@ func SlowRights(r *http.Request) []rights.Right {
 	return podRights(q.Namespace, q.Pod, err)
 }
 
-// SlowOptions configure the handler of NewSlowHandler.
-type SlowOptions struct {
-	// View returns weir's memory, or nil before the first round. Required.
-	View func() slow.View
-	// Facts returns the cluster facts; they can be nil.
-	Facts func() *cluster.Facts
-}
-
-// NewSlowHandler returns a handler for all of SlowPaths. Neighbours are pods, perhaps of other namespaces:
-// the answer names those that the caller may list.
-func NewSlowHandler(o SlowOptions) http.Handler {
+// NewSlowHandler returns a handler for all of SlowPaths. memory returns weir's memory, or nil before the first
+// round, and facts the cluster facts, which can be nil. Neighbours are pods, perhaps of other namespaces: the
+// answer names those that the caller may list.
+func NewSlowHandler(memory func() slow.View, facts func() *cluster.Facts) http.Handler {
 	return weirdev.ReadHandler("what pods wait for is read-only", parseSlow, func(ctx context.Context, q slow.Query) (*SlowDocument, error) {
-		view := o.View()
+		view := memory()
 		if view == nil {
 			return nil, weirdev.NotMeasured()
 		}
 		all := hasRight(ctx, rights.ListPods(""))
 		own := all || hasRight(ctx, rights.ListPods(string(q.Namespace)))
 		q.MayName = func(namespace string) bool { return all || own && namespace == string(q.Namespace) }
-		report, ok := slow.NewReport(q, view, o.Facts(), time.Now())
+		report, ok := slow.NewReport(q, view, facts(), time.Now())
 		if !ok {
 			return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("weir has no numbers of pod %s/%s", q.Namespace, q.Pod),
 				Hint: fmt.Sprintf("Is the name right? `weir explain pod %s/%s` has the reason.", q.Namespace, q.Pod)}

@@ -82,7 +82,7 @@ func (m slowMemory) Points(e metric.Entity, id metric.ID, from, to time.Time) it
 }
 
 func slowHandler(m slow.View) http.Handler {
-	return NewSlowHandler(SlowOptions{View: func() slow.View { return m }, Facts: func() *cluster.Facts { return nil }})
+	return NewSlowHandler(func() slow.View { return m }, func() *cluster.Facts { return nil })
 }
 
 // The client reads what the handler wrote. A list is bounded.

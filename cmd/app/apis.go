@@ -138,7 +138,7 @@ var apis = []api{{
 	links:      usageLinks(),
 }, {
 	open: func(w *weirProcess) (http.Handler, error) {
-		return explainapi.NewHandler(explainapi.Options{Explainer: w.explainInput}), nil
+		return explainapi.NewHandler(w.explainInput), nil
 	},
 	paths: explainapi.Paths(), rights: explainapi.Rights, resources: explainapi.APIResources,
 	links: []link{{weirdev.Path + "missing", "what has no number, and why, as JSON"}},
@@ -148,7 +148,7 @@ var apis = []api{{
 	links: []link{{weirdev.Path + "deaths", "what ended in the last hour, and why, as JSON"}},
 }, {
 	open: func(w *weirProcess) (http.Handler, error) {
-		return explainapi.NewSlowHandler(explainapi.SlowOptions{View: w.slowView, Facts: w.Facts}), nil
+		return explainapi.NewSlowHandler(w.slowView, w.Facts), nil
 	},
 	paths: explainapi.SlowPaths(), rights: explainapi.SlowRights, resources: explainapi.SlowResources,
 	links: []link{{weirdev.Path + "slow", "what pods waited for in the last minutes, and why, as JSON"}},

@@ -482,7 +482,7 @@ func TestPodsSayNothingOfAddresses(t *testing.T) {
 			{Name: "kubelet:resource/n1", Kind: "kubelet:resource", Node: "n1", Began: now, Err: readErr},
 		})}
 	}
-	h := explainapi.NewHandler(explainapi.Options{Explainer: explainer})
+	h := explainapi.NewHandler(explainer)
 	for path, want := range map[string]bool{
 		"nodes/n1/explanation":                               true,
 		"namespaces/shop/pods/web/explanation":               false,

@@ -38,7 +38,7 @@ func newWeir() http.Handler {
 		{PodRef: metric.PodRef{Namespace: "bank", Name: "vault"}, Phase: cluster.Pending},
 	}})
 	mux := http.NewServeMux()
-	answers := explainapi.NewHandler(explainapi.Options{Explainer: func() *explain.Explainer { return &explain.Explainer{Now: time.Now(), Facts: facts} }})
+	answers := explainapi.NewHandler(func() *explain.Explainer { return &explain.Explainer{Now: time.Now(), Facts: facts} })
 	for _, path := range explainapi.Paths() {
 		mux.Handle(path, answers)
 	}
