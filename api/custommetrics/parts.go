@@ -1,7 +1,6 @@
 package custommetrics
 
 import (
-	"iter"
 	"slices"
 	"strings"
 
@@ -98,43 +97,32 @@ func (m *metricRequest) selectParts(selector labels.Selector) error {
 // whole reports whether c selects the object itself.
 func (p *partSelector) whole() bool { return !p.containers && len(p.kinds) == 0 }
 
-// readings yields the readings of the selected parts of e.
-func (p *partSelector) readings(q *metricRequest, e metric.Entity) iter.Seq[reading] {
-	return func(yield func(reading) bool) {
-		for _, whole := range p.owners(q, e) {
-			switch {
-			case len(p.kinds) == 0:
-				if r, ok := p.readOne(q, whole); ok && !yield(r) {
-					return
-				}
-			case p.named != nil:
-				for _, name := range p.named {
-					part := whole
-					part.Part = name
-					if r, ok := p.readOne(q, part); ok && !yield(r) {
-						return
-					}
-				}
-			default:
-				if p.found == nil {
-					p.scanParts(q, e.Namespace)
-				}
-				for _, r := range p.found[whole] {
-					if !yield(r) {
-						return
-					}
-				}
+// readings returns the readings of the selected parts of e.
+func (p *partSelector) readings(q *metricRequest, e metric.Entity) (all []reading) {
+	read := func(part metric.Entity) {
+		if p.selector.Matches(entityLabels(part)) {
+			if r, ok := q.readEntity(part); ok {
+				all = append(all, r)
 			}
 		}
 	}
-}
-
-// readOne returns the reading of e if c selects it.
-func (p *partSelector) readOne(q *metricRequest, e metric.Entity) (reading, bool) {
-	if !p.selector.Matches(entityLabels(e)) {
-		return reading{}, false
+	for _, whole := range p.owners(q, e) {
+		switch {
+		case len(p.kinds) == 0:
+			read(whole)
+		case p.named != nil:
+			for _, name := range p.named {
+				whole.Part = name
+				read(whole)
+			}
+		default:
+			if p.found == nil {
+				p.scanParts(q, e.Namespace)
+			}
+			all = append(all, p.found[whole]...)
+		}
 	}
-	return q.readEntity(e)
+	return all
 }
 
 // owners returns the entities that can have the parts: e itself, or its containers.

@@ -50,7 +50,7 @@ func (m *metricRequest) measure(e metric.Entity) (reading, bool) {
 		return m.readEntity(e)
 	}
 	var sum reading
-	for r := range m.parts.readings(m, e) {
+	for _, r := range m.parts.readings(m, e) {
 		sum.add(r)
 	}
 	if sum.parts > 1 && m.descriptor.Unit == metric.Ratio {

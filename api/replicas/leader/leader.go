@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
@@ -32,6 +33,17 @@ import (
 
 // DefaultRenew is how long a leader tries to renew its Lease before it stops.
 const DefaultRenew = 10 * time.Second
+
+// ClientConfig returns a copy of a configuration for the client of an Elector that renews its Lease
+// every renew. A request that is not answered ends in half of that time, so that a second one can
+// follow. Requests use HTTP/1.1: one that ends early closes its connection, and the next does not
+// wait on a connection that swallows what is sent.
+func ClientConfig(kube *rest.Config, renew time.Duration) *rest.Config {
+	kube = rest.CopyConfig(kube)
+	kube.Timeout = renew / 2
+	kube.NextProtos = []string{"http/1.1"}
+	return kube
+}
 
 // Options configure an Elector.
 type Options struct {
