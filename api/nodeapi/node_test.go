@@ -299,7 +299,7 @@ func FuzzParseRequest(f *testing.F) {
 			}
 			return
 		}
-		again, err := url.Parse(weirdev.Path + strings.Join([]string{nodesResource, url.PathEscape(r.Node), r.Subresource}, "/"))
+		again, err := url.Parse(weirdev.Path + strings.Join([]string{"nodes", url.PathEscape(r.Node), r.Subresource}, "/"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,15 +18,17 @@ const (
 	Kills      = "kills"
 )
 
-// subresources are all of them.
-var subresources = []string{Eviction, PodCgroups, Devices, Kills}
-
-// nodesResource is the resource that the subresources belong to.
-const nodesResource = "nodes"
+// subresources are all of them, with the kinds of their answers and what these are about.
+var subresources = []struct{ name, kind, about string }{
+	{Eviction, ExplanationKind, "evictions on"},
+	{PodCgroups, "PodCgroups", "the pod cgroups of"},
+	{Devices, DevicesKind, "the devices of"},
+	{Kills, KillsKind, "kills by the kernel on"},
+}
 
 var routes = func() (all weirdev.Routes) {
-	for _, name := range subresources {
-		all = append(all, weirdev.Route{Path: nodesResource + "/{name}/" + name})
+	for _, s := range subresources {
+		all = append(all, weirdev.Route{Path: "nodes/{name}/" + s.name})
 	}
 	return all
 }()
@@ -37,8 +39,8 @@ func Paths() []string { return routes.Patterns() }
 // subresourceNames returns the names of the subresources as text, each after prefix.
 func subresourceNames(prefix string) string {
 	var names []string
-	for _, name := range subresources {
-		names = append(names, prefix+name)
+	for _, s := range subresources {
+		names = append(names, prefix+s.name)
 	}
 	return humanize.List(names, 0)
 }
@@ -60,27 +62,22 @@ func ParseRequest(r *http.Request) (Request, error) {
 }
 
 // path returns the path below weirdev.Path.
-func (r Request) path() []string { return []string{nodesResource, r.Node, r.Subresource} }
+func (r Request) path() []string { return []string{"nodes", r.Node, r.Subresource} }
 
 // String describes the request.
 func (r Request) String() string {
-	switch r.Subresource {
-	case PodCgroups:
-		return "the pod cgroups of node " + r.Node
-	case Devices:
-		return "the devices of node " + r.Node
-	case Kills:
-		return "kills by the kernel on node " + r.Node
+	for _, s := range subresources {
+		if s.name == r.Subresource {
+			return s.about + " node " + r.Node
+		}
 	}
-	return "evictions on node " + r.Node
+	return "node " + r.Node
 }
 
 // APIResources returns the resources for discovery.
-func APIResources() []metav1.APIResource {
-	return []metav1.APIResource{
-		{Name: nodesResource + "/" + Eviction, Kind: ExplanationKind, Verbs: metav1.Verbs{"get"}},
-		{Name: nodesResource + "/" + PodCgroups, Kind: "PodCgroups", Verbs: metav1.Verbs{"get"}},
-		{Name: nodesResource + "/" + Devices, Kind: DevicesKind, Verbs: metav1.Verbs{"get"}},
-		{Name: nodesResource + "/" + Kills, Kind: KillsKind, Verbs: metav1.Verbs{"get"}},
+func APIResources() (all []metav1.APIResource) {
+	for _, s := range subresources {
+		all = append(all, metav1.APIResource{Name: "nodes/" + s.name, Kind: s.kind, Verbs: metav1.Verbs{"get"}})
 	}
+	return all
 }

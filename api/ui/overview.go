@@ -132,8 +132,9 @@ func (p *page) namespace() error {
 		Report: p.missingReport(&r, page25),
 		Cards: []card{
 			tallyCard("Pods", r.Pods, ""),
-			{Name: "CPU of all pods", resourceUse: namespaceUse(&resources.cpu, sum)},
-			{Name: "Memory of all pods", resourceUse: namespaceUse(&resources.memory, sum)},
+			// Without a share: only some pods have limits, and a reader of one namespace must not see the use of all.
+			{Name: "CPU of all pods", resourceUse: resources.cpu.sumOf(value(sum, metric.CPUUsageRate), 0, "")},
+			{Name: "Memory of all pods", resourceUse: resources.memory.sumOf(value(sum, metric.MemoryWorkingSet), 0, "")},
 		},
 		Charts: p.charts(metric.Entity{Kind: metric.Namespaced, Namespace: name}, sum, nil),
 		Tables: tables,
@@ -164,14 +165,6 @@ func (p *page) workload() error {
 		Tables: []table{p.podTable(pods, page100, query{view: oneWorkload, pod: metric.PodRef{Namespace: namespace}, workload: w}, true)},
 	})
 	return nil
-}
-
-// namespaceUse returns the use of a namespace without a share. Only some pods have limits, and a
-// reader of one namespace must not see the use of all namespaces.
-func namespaceUse(r *resource, sum *metric.Sample) resourceUse {
-	u := r.usageOf(sum, nil)
-	r.compareWith(&u, 0, "")
-	return u
 }
 
 // search fills the page of search results.
