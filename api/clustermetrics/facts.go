@@ -28,11 +28,10 @@ var podInfo = []factFamily{{
 
 func eachPod(do func(*cluster.Pod, *metric.Entity, factWriter)) func(*cluster.Facts, factWriter) {
 	return func(f *cluster.Facts, write factWriter) {
-		f.EachPod(func(p *cluster.Pod) bool {
+		for p := range f.EachPod {
 			e := podEntity(p)
 			do(p, &e, write)
-			return true
-		})
+		}
 	}
 }
 

@@ -84,11 +84,10 @@ var kubernetesFacts = []factFamily{
 
 func eachNode(do func(*cluster.Node, *metric.Entity, factWriter)) func(*cluster.Facts, factWriter) {
 	return func(f *cluster.Facts, write factWriter) {
-		f.EachNode(func(n *cluster.Node) bool {
+		for n := range f.EachNode {
 			e := metric.Entity{Kind: metric.Node, Node: n.Name}
 			do(n, &e, write)
-			return true
-		})
+		}
 	}
 }
 
@@ -127,11 +126,11 @@ func owners(kind, label string, owner func(*cluster.Pod) cluster.Owner) func(*cl
 	}
 	return func(f *cluster.Facts, write factWriter) {
 		seen := map[object]bool{}
-		f.EachPod(func(p *cluster.Pod) bool {
+		for p := range f.EachPod {
 			own := ownerOf(p)
 			key := object{p.Namespace, own.Name}
 			if own.Kind != kind || seen[key] {
-				return true
+				continue
 			}
 			seen[key] = true
 			above := owner(p)
@@ -140,8 +139,7 @@ func owners(kind, label string, owner func(*cluster.Pod) cluster.Owner) func(*cl
 			}
 			e := metric.Entity{Kind: metric.Namespaced, Namespace: p.Namespace}
 			write(&e, 1, append([]series.Label{{Name: label, Value: own.Name}}, ownerLabels(above)...)...)
-			return true
-		})
+		}
 	}
 }
 

@@ -21,12 +21,11 @@ var applied = []struct {
 // are none.
 func resizes(known *cluster.Facts) []factFamily {
 	var pods []*cluster.Pod
-	known.EachPod(func(p *cluster.Pod) bool {
+	for p := range known.EachPod {
 		if p.Resize != nil {
 			pods = append(pods, p)
 		}
-		return true
-	})
+	}
 	if len(pods) == 0 {
 		return nil
 	}

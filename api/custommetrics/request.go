@@ -136,34 +136,26 @@ func (m *metricRequest) selectEntities(namespace string, selector labels.Selecto
 		return nil, metricsgroup.Unavailable("weir has not learnt the labels of %s from the API server yet", m.object.resource)
 	}
 	if m.kind == metric.Node {
-		m.facts.EachNode(func(n *cluster.Node) bool {
+		for n := range m.facts.EachNode {
 			if selector.Matches(labels.Set(n.Labels)) {
 				chosen = append(chosen, metric.Entity{Kind: metric.Node, Node: n.Name})
 			}
-			return true
-		})
+		}
 	} else {
-		m.eachPod(metric.Namespace(namespace), func(p *cluster.Pod) {
+		pods := m.facts.PodsIn(metric.Namespace(namespace))
+		if namespace == "" {
+			pods = slices.Collect(m.facts.EachPod)
+		}
+		for _, p := range pods {
 			if p.Phase != cluster.Succeeded && p.Phase != cluster.Failed && selector.Matches(labels.Set(p.Labels)) {
 				chosen = append(chosen, m.entity(string(p.Namespace), string(p.Name)))
 			}
-		})
+		}
 	}
 	slices.SortFunc(chosen, func(a, b metric.Entity) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod))
 	})
 	return chosen, nil
-}
-
-// eachPod calls do for the pods of a namespace, or for all pods if namespace is empty.
-func (m *metricRequest) eachPod(namespace metric.Namespace, do func(*cluster.Pod)) {
-	if namespace == "" {
-		m.facts.EachPod(func(p *cluster.Pod) bool { do(p); return true })
-		return
-	}
-	for _, p := range m.facts.PodsIn(namespace) {
-		do(p)
-	}
 }
 
 // reference returns the reference to the object e.

@@ -33,12 +33,11 @@ func (r *request) writeNodesUsage() *requestError {
 		}
 	}
 	if factsSynced(r.facts) {
-		r.facts.EachNode(func(n *cluster.Node) bool {
+		for n := range r.facts.EachNode {
 			if selector.Matches(labels.Set(n.Labels)) {
 				add(n.Name)
 			}
-			return true
-		})
+		}
 	} else {
 		r.view.Each(metric.Node, func(s *metric.Sample) bool {
 			if s.Entity.Part == "" {
@@ -74,12 +73,11 @@ func (r *request) writePodsUsage() *requestError {
 	var pods []metric.PodRef
 	missing := 0
 	if factsSynced(r.facts) {
-		r.facts.EachPod(func(p *cluster.Pod) bool {
+		for p := range r.facts.EachPod {
 			if r.inNamespace(p.Namespace) && p.Phase == cluster.Running && selector.Matches(labels.Set(p.Labels)) {
 				pods = append(pods, p.PodRef)
 			}
-			return true
-		})
+		}
 	} else {
 		r.view.Each(metric.Pod, func(s *metric.Sample) bool {
 			if r.inNamespace(s.Entity.Namespace) && s.Entity.Part == "" {

@@ -134,11 +134,10 @@ func answerWorkloads(facts *cluster.Facts, m usageMemory, r Request, list *Recom
 }
 
 // podsOf returns the pods of a namespace, or all pods if namespace is empty, in order.
-func podsOf(facts *cluster.Facts, namespace metric.Namespace) (pods []*cluster.Pod) {
+func podsOf(facts *cluster.Facts, namespace metric.Namespace) []*cluster.Pod {
+	pods := facts.PodsIn(namespace)
 	if namespace == "" {
-		facts.EachPod(func(p *cluster.Pod) bool { pods = append(pods, p); return true })
-	} else {
-		pods = facts.PodsIn(namespace)
+		pods = slices.Collect(facts.EachPod)
 	}
 	slices.SortFunc(pods, func(a, b *cluster.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

@@ -196,7 +196,9 @@ func (s *podOrderScan) missingPods(items []usageItem) (missing []*cluster.Pod) {
 		}
 	}
 	unscanned := 0
-	s.facts.EachNodesPods(func(metric.NodeName, []*cluster.Pod) bool { unscanned++; return true })
+	for range s.facts.EachNodesPods {
+		unscanned++
+	}
 	for i := range s.nodes {
 		node, end := &s.nodes[i], len(items)
 		if len(node.bound) > 0 {
@@ -221,12 +223,11 @@ func (s *podOrderScan) missingPods(items []usageItem) (missing []*cluster.Pod) {
 		for i := range s.nodes {
 			scanned[s.nodes[i].name] = true
 		}
-		s.facts.EachNodesPods(func(name metric.NodeName, on []*cluster.Pod) bool {
+		for name, on := range s.facts.EachNodesPods {
 			if !scanned[name] {
 				addMissing(on)
 			}
-			return true
-		})
+		}
 	}
 	return missing
 }

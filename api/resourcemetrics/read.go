@@ -153,12 +153,11 @@ func (u *usageReader) runningPods(c listFilter) (running []*cluster.Pod, all int
 	case c.namespace == "":
 		// A running pod is bound to a node. The lists of nodes are read faster than the maps of
 		// all pods.
-		u.facts.EachNodesPods(func(_ metric.NodeName, pods []*cluster.Pod) bool {
+		for _, pods := range u.facts.EachNodesPods {
 			for _, p := range pods {
 				take(p)
 			}
-			return true
-		})
+		}
 	case c.labels != nil:
 		for _, p := range u.index.Find(u.facts, c.namespace, c.labels) {
 			take(p)
@@ -249,12 +248,11 @@ func (u *usageReader) readNodes(c listFilter, r *usageList) (missing []*cluster.
 		})
 		return nil
 	}
-	u.facts.EachNode(func(n *cluster.Node) bool {
+	for n := range u.facts.EachNode {
 		if c.matches("", string(n.Name), n.Labels) && !u.readNode(r, n.Name, n) {
 			missing = append(missing, n)
 		}
-		return true
-	})
+	}
 	slices.SortFunc(missing, func(n, m *cluster.Node) int { return cmp.Compare(n.Name, m.Name) })
 	return missing
 }

@@ -80,12 +80,11 @@ func (p *page) podCounts() map[metric.Namespace]*podCount {
 		}
 		return c
 	}
-	p.Facts.EachPod(func(f *cluster.Pod) bool {
+	for f := range p.Facts.EachPod {
 		if c := countOf(f.Namespace); p.shouldHaveNumbers(f) {
 			c.expected++
 		}
-		return true
-	})
+	}
 	for namespace, n := range p.served().in {
 		countOf(namespace).served = n
 	}
