@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -90,10 +91,12 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 	if err != nil {
 		return fmt.Errorf("install metrics.k8s.io: %w", err)
 	}
-	ages, err := newAgeHistogram(o.Registerer)
-	if err != nil {
-		return fmt.Errorf("install metrics.k8s.io: %w", err)
-	}
+	ages := promauto.With(o.Registerer).NewHistogramVec(prometheus.HistogramOpts{
+		Name: "weir_api_metric_freshness_seconds",
+		Help: "Age of the numbers that metrics.k8s.io served, by resource, at the time of the answer.",
+		// From one second to five minutes, as in metrics-server.
+		Buckets: prometheus.ExponentialBuckets(1, 1.364, 20),
+	}, []string{"resource"})
 	api := &resourceAPI{options: o, orders: newPodOrderCache(), index: podindex.New()}
 	storages := map[string]*storage{}
 	resources := map[string]rest.Storage{}
@@ -185,21 +188,4 @@ func notServed(resource, name string, outcome explain.Outcome) error {
 	err.ErrStatus.Message += ": " + words
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseType(outcome.Reason.String()), Message: words}}
 	return err
-}
-
-// newAgeHistogram returns the histogram of the ages of served numbers, and registers it with r,
-// which may be nil.
-func newAgeHistogram(r prometheus.Registerer) (*prometheus.HistogramVec, error) {
-	ages := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "weir_api_metric_freshness_seconds",
-		Help: "Age of the numbers that metrics.k8s.io served, by resource, at the time of the answer.",
-		// From one second to five minutes, as in metrics-server.
-		Buckets: prometheus.ExponentialBuckets(1, 1.364, 20),
-	}, []string{"resource"})
-	if r != nil {
-		if err := r.Register(ages); err != nil {
-			return nil, fmt.Errorf("register weir_api_metric_freshness_seconds: %w", err)
-		}
-	}
-	return ages, nil
 }

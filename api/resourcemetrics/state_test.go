@@ -1,7 +1,6 @@
 package resourcemetrics_test
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -166,13 +165,5 @@ func TestFreshness(t *testing.T) {
 func TestInstallRefuses(t *testing.T) {
 	if err := resourcemetrics.Install(nil, resourcemetrics.Options{}); err == nil || err.Error() != "install metrics.k8s.io: Options.Snapshot is missing" {
 		t.Errorf("without a view: got %v", err)
-	}
-	registry := prometheus.NewRegistry()
-	o := village(t).options()
-	o.Registerer = registry
-	serve(t, o)
-	err := resourcemetrics.Install(nil, o)
-	if already := (prometheus.AlreadyRegisteredError{}); !errors.As(err, &already) {
-		t.Errorf("twice with one registerer: got %v", err)
 	}
 }

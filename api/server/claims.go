@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -55,7 +56,7 @@ func (s *Server) NewClaims(config *rest.Config, registry prometheus.Registerer, 
 	}
 	c := &Claims{
 		base: base, client: client, log: log, others: map[string]bool{},
-		owned: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		owned: promauto.With(registry).NewGaugeVec(prometheus.GaugeOpts{
 			Name: "weir_api_answered_by_weir",
 			Help: "Whether the cluster's API server sends requests for an API group that weir serves to weir (1) or to another server (0). Absent without an APIService.",
 		}, []string{"api"}),
@@ -66,9 +67,6 @@ func (s *Server) NewClaims(config *rest.Config, registry prometheus.Registerer, 
 		}
 	}
 	slices.Sort(c.paths)
-	if err := registry.Register(c.owned); err != nil {
-		return nil, fmt.Errorf("register a metric: %w", err)
-	}
 	return c, nil
 }
 

@@ -107,11 +107,9 @@ type attempt struct {
 
 // begin waits for a place. It returns false if the address has had too many failures.
 func (a *attempt) begin(ctx context.Context) bool {
-	patience := time.NewTimer(attemptWait)
-	defer patience.Stop()
 	select {
 	case a.address.underWay <- struct{}{}:
-	case <-patience.C:
+	case <-time.After(attemptWait):
 		return false
 	case <-ctx.Done():
 		return false

@@ -213,12 +213,10 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	enough := time.NewTimer(s.opts.ShutdownDelay + s.opts.ShutdownGrace)
-	defer enough.Stop()
 	select {
 	case err := <-done:
 		return err
-	case <-enough.C:
+	case <-time.After(s.opts.ShutdownDelay + s.opts.ShutdownGrace):
 	}
 	s.log.Info("requests were cut off at shutdown", "connections", s.listener.closeAll(), "after", s.opts.ShutdownGrace)
 	return <-done
