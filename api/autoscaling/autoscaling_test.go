@@ -120,7 +120,7 @@ func serve(t *testing.T, o Options) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewClient(c)
+	return &Client{c}
 }
 
 // The client reads the controller's report.

@@ -8,10 +8,7 @@ import (
 )
 
 // Client reads the API of one weir.
-type Client struct{ weir *weirdev.Client }
-
-// NewClient returns a client that asks weir.
-func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
+type Client struct{ Weir *weirdev.Client }
 
 // Autoscaler requests the last decision about an autoscaler of a kind (HorizontalPodAutoscaler,
 // Autoscaler). An error that the server reports is a *weirdev.Problem, here and in Evaluate.
@@ -19,7 +16,7 @@ func (c *Client) Autoscaler(ctx context.Context, kind, namespace, name string) (
 	r := Request{Namespace: namespace, Kind: kind, Name: name}
 	path, query := r.pathAndQuery()
 	var answer Response
-	if err := c.weir.Get(ctx, r.String(), path, query, ExplanationKind, &answer); err != nil {
+	if err := c.Weir.Get(ctx, r.String(), path, query, ExplanationKind, &answer); err != nil {
 		return nil, err
 	}
 	return &answer.DecisionReport, nil
@@ -42,7 +39,7 @@ func (c *Client) Evaluate(ctx context.Context, e Evaluation) (*decisionreport.De
 		query.Set("at", e.At)
 	}
 	var answer Response
-	if err := c.weir.Post(ctx, r.String(), path, query, e.Manifest, EvaluationKind, &answer); err != nil {
+	if err := c.Weir.Post(ctx, r.String(), path, query, e.Manifest, EvaluationKind, &answer); err != nil {
 		return nil, err
 	}
 	return &answer.DecisionReport, nil

@@ -89,17 +89,14 @@ func parse(r *http.Request) (event.Object, error) {
 }
 
 // Client reads the API of one weir.
-type Client struct{ weir *weirdev.Client }
-
-// NewClient returns a client that asks weir.
-func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
+type Client struct{ Weir *weirdev.Client }
 
 // Events returns the Events on an object. If the server answers with an error, the error is a
 // *weirdev.Problem. A weir without --events answers 404, too.
 func (c *Client) Events(ctx context.Context, o event.Object) (*List, error) {
 	var list List
 	what := "Events on " + o.Kind + " " + o.Namespace + "/" + o.Name
-	if err := c.weir.Get(ctx, what, []string{"namespaces", o.Namespace, "events"}, url.Values{"kind": {o.Kind}, "name": {o.Name}}, listKind, &list); err != nil {
+	if err := c.Weir.Get(ctx, what, []string{"namespaces", o.Namespace, "events"}, url.Values{"kind": {o.Kind}, "name": {o.Name}}, listKind, &list); err != nil {
 		return nil, err
 	}
 	return &list, nil

@@ -57,7 +57,7 @@ func TestEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := NewClient(weir).Events(t.Context(), web)
+	got, err := (&Client{weir}).Events(t.Context(), web)
 	if diff := cmp.Diff(&List{Kind: listKind, APIVersion: weirdev.APIVersion, Items: log[:1], Unread: "weir cannot read them."}, got); err != nil || diff != "" {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}

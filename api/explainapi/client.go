@@ -12,10 +12,7 @@ import (
 )
 
 // Client reads the API of one weir.
-type Client struct{ weir *weirdev.Client }
-
-// NewClient returns a client that asks weir.
-func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
+type Client struct{ Weir *weirdev.Client }
 
 // Pod explains a pod. An error that the server itself reports is a *weirdev.Problem, here and
 // below.
@@ -76,7 +73,7 @@ func (c *Client) explain(ctx context.Context, r Request) (*explain.Explanation, 
 // get requests r and reads the answer, of a kind, into body.
 func (c *Client) get(ctx context.Context, r Request, kind string, body any) error {
 	path, query := r.target()
-	return c.weir.Get(ctx, r.String(), path, query, kind, body)
+	return c.Weir.Get(ctx, r.String(), path, query, kind, body)
 }
 
 // getPods reads a document of a kind about pods at resource: of all, of those of a namespace, or of one. subject
@@ -89,5 +86,5 @@ func (c *Client) getPods(ctx context.Context, resource string, pods metric.PodRe
 	if pods.Name != "" {
 		query.Set("pod", string(pods.Name))
 	}
-	return c.weir.Get(ctx, subject, path, query, kind, to)
+	return c.Weir.Get(ctx, subject, path, query, kind, to)
 }

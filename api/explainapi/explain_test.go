@@ -394,5 +394,5 @@ func client(t *testing.T, base string, through *http.Client) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewClient(weir)
+	return &Client{weir}
 }

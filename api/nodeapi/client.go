@@ -11,10 +11,7 @@ import (
 )
 
 // Client reads the API of one weir.
-type Client struct{ weir *weirdev.Client }
-
-// NewClient returns a client that asks weir.
-func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
+type Client struct{ Weir *weirdev.Client }
 
 // Eviction returns the report on evictions of a node. If the server answers with an error, the error
 // is a *weirdev.Problem, here and below.
@@ -43,7 +40,7 @@ func (c *Client) Devices(ctx context.Context, node string) (*cluster.NodeDevices
 }
 
 func (c *Client) get(ctx context.Context, r Request, kind string, answer any) error {
-	return c.weir.Get(ctx, r.String(), r.path(), nil, kind, answer)
+	return c.Weir.Get(ctx, r.String(), r.path(), nil, kind, answer)
 }
 
 // DevicesKind is the kind of NodeDevices.

@@ -72,7 +72,7 @@ func ask(t *testing.T, h http.Handler) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewClient(c)
+	return &Client{c}
 }
 
 // through returns a proxy to one agent. It knows only n1.

@@ -7,16 +7,13 @@ import (
 )
 
 // Client reads the API of one weir.
-type Client struct{ weir *weirdev.Client }
-
-// NewClient returns a client that asks weir.
-func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
+type Client struct{ Weir *weirdev.Client }
 
 // Recommend returns recommendations. If the server answers with an error, the error is a
 // *weirdev.Problem.
 func (c *Client) Recommend(ctx context.Context, r Request) (*RecommendationList, error) {
 	var answer RecommendationList
-	if err := c.weir.Get(ctx, r.String(), r.path(), r.query, ListKind, &answer); err != nil {
+	if err := c.Weir.Get(ctx, r.String(), r.path(), r.query, ListKind, &answer); err != nil {
 		return nil, err
 	}
 	return &answer, nil

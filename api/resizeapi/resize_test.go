@@ -85,7 +85,7 @@ func serve(t *testing.T, o Options) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewClient(w)
+	return &Client{w}
 }
 
 // parameters returns r with parameters, as in a query.

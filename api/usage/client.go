@@ -7,10 +7,7 @@ import (
 )
 
 // Client reads the API of one weir.
-type Client struct{ weir *weirdev.Client }
-
-// NewClient returns a client that asks weir.
-func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
+type Client struct{ Weir *weirdev.Client }
 
 // List requests a list. An error that the server itself reports is a *weirdev.Problem. If q names
 // one namespace, the path is that of the namespace, so that the right to that namespace is enough.
@@ -21,7 +18,7 @@ func (c *Client) List(ctx context.Context, r Resource, q Query) (*List, error) {
 		q.Namespace = ""
 	}
 	var list List
-	if err := c.weir.Get(ctx, string(r), path, q.Values(), r.Kind()+"List", &list); err != nil {
+	if err := c.Weir.Get(ctx, string(r), path, q.Values(), r.Kind()+"List", &list); err != nil {
 		return nil, err
 	}
 	return &list, nil

@@ -456,7 +456,7 @@ func client(t *testing.T, base string, through *http.Client) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewClient(weir)
+	return &Client{weir}
 }
 
 // TestKillsAreOfTheItem checks that an item has the kills of its own name and node.

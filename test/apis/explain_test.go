@@ -44,7 +44,7 @@ func (w *testCluster) explainer(t *testing.T, ip string, port int) *explainapi.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	return explainapi.NewClient(weir)
+	return &explainapi.Client{Weir: weir}
 }
 
 // itself returns a client of weir's own pod.

@@ -40,7 +40,7 @@ func NewWeir(base string, client *http.Client, advise func(error) error) (*Weir,
 		return nil, Usage(err)
 	}
 	c.Advise = advise
-	return &Weir{usage.NewClient(c), explainapi.NewClient(c), autoscaling.NewClient(c), nodeapi.NewClient(c), resizeapi.NewClient(c), eventsapi.NewClient(c)}, nil
+	return &Weir{&usageClient{Weir: c}, &explainClient{Weir: c}, &scalingClient{Weir: c}, &nodeClient{Weir: c}, &resizeClient{Weir: c}, &eventsClient{Weir: c}}, nil
 }
 
 // Answer returns the status and the hint of a response that reports an error. ok is false for any

@@ -111,7 +111,7 @@ func exactness(ctx context.Context, fleet *simulator.Fleet, base string, client 
 	if err != nil {
 		return 0, 0, err
 	}
-	list, err := usage.NewClient(weir).List(ctx, usage.Containers, usage.Query{Metrics: []string{}})
+	list, err := (&usage.Client{Weir: weir}).List(ctx, usage.Containers, usage.Query{Metrics: []string{}})
 	if err != nil {
 		return 0, 0, fmt.Errorf("ask for exact windows: %w", err)
 	}
