@@ -44,10 +44,6 @@ type client struct {
 	}
 }
 
-func newClient(a Adapter, t telemetry) *client {
-	return &client{Adapter: a, slots: make(chan struct{}, maxRequests), telemetry: t}
-}
-
 // httpClient returns the HTTP client. A caFile that is missing is an error of this adapter only, until
 // it is there.
 func (c *client) httpClient() (*http.Client, error) {

@@ -85,7 +85,7 @@ func New(o Options) *Router {
 	t := newTelemetry(o.Registerer)
 	r := &Router{options: o}
 	for _, a := range o.Adapters {
-		r.adapters = append(r.adapters, &adapter{client: newClient(a, t)})
+		r.adapters = append(r.adapters, &adapter{client: &client{Adapter: a, slots: make(chan struct{}, maxRequests), telemetry: t}})
 	}
 	return r
 }

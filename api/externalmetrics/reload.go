@@ -45,7 +45,7 @@ func (p *Provider) reload() (changed bool, err error) {
 	before := p.state.Load()
 	next, err := p.load()
 	isNew := next != nil && (before == nil || before.source != next.source)
-	changed = isNew || errorText(err) != "" && errorText(err) != errorText(p.mu.mistakes)
+	changed = isNew || err != nil && (p.mu.mistakes == nil || err.Error() != p.mu.mistakes.Error())
 	p.mu.mistakes = err
 	result, valid := "ok", 1.0
 	if err != nil {
@@ -75,13 +75,6 @@ func (p *Provider) reload() (changed bool, err error) {
 		do()
 	}
 	return true, err
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 // OnListChange is part of metricsgroup.Changing.
