@@ -27,7 +27,7 @@ const listInterval = time.Minute
 // adapter is a client with what it listed last.
 type adapter struct {
 	*client
-	last    atomic.Pointer[metricList]
+	last    atomic.Pointer[metricList]      // noList before the first read
 	trouble atomic.Pointer[explain.Adapter] // of the last read; nil if it succeeded
 }
 
@@ -46,21 +46,8 @@ type metricList struct {
 	version  schema.GroupVersion // of custom metrics
 }
 
-// list returns the last list, which may be empty.
-func (a *adapter) list() *metricList {
-	if l := a.last.Load(); l != nil {
-		return l
-	}
-	return &metricList{}
-}
-
-// customVersion returns the version of custom metrics that the adapter serves.
-func (a *adapter) customVersion() schema.GroupVersion {
-	if v := a.list().version; !v.Empty() {
-		return v
-	}
-	return customv1beta2.SchemeGroupVersion
-}
+// noList is an empty list. An adapter of custom metrics serves the newest version, unless it lists another one.
+var noList = &metricList{version: customv1beta2.SchemeGroupVersion}
 
 // ReadLists reads the lists of all adapters at once. It reports whether one changed. The list of an
 // adapter that cannot be read stays as it was.
@@ -111,14 +98,13 @@ func (a *adapter) readList(ctx context.Context, log *zap.Logger) bool {
 		log.Info("the metrics of an adapter can be listed again", zap.String("adapter", a.Name))
 	}
 	a.listed.WithLabelValues(a.Name).Set(float64(len(next.custom) + len(next.external)))
-	old := a.list()
-	a.last.Store(next)
+	old := a.last.Swap(next)
 	return !slices.Equal(old.custom, next.custom) || !slices.Equal(old.external, next.external)
 }
 
 // lists asks the adapter for both of its lists.
 func (a *adapter) lists(ctx context.Context) (*metricList, error) {
-	l := &metricList{}
+	l := &metricList{version: noList.version}
 	if a.Scaler != "" {
 		var err error
 		l.external, err = a.scalerMetrics(ctx)
@@ -136,7 +122,6 @@ func (a *adapter) lists(ctx context.Context) (*metricList, error) {
 		}
 	}
 	if len(a.Custom) > 0 {
-		l.version = customv1beta2.SchemeGroupVersion
 		resources, err := a.resources(ctx, l.version)
 		if apierrors.IsNotFound(err) {
 			l.version = customv1beta1.SchemeGroupVersion

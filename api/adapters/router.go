@@ -85,7 +85,9 @@ func New(o Options) *Router {
 	t := newTelemetry(o.Registerer)
 	r := &Router{options: o}
 	for _, a := range o.Adapters {
-		r.adapters = append(r.adapters, &adapter{client: &client{Adapter: a, slots: make(chan struct{}, maxRequests), telemetry: t}})
+		one := &adapter{client: &client{Adapter: a, slots: make(chan struct{}, maxRequests), telemetry: t}}
+		one.last.Store(noList)
+		r.adapters = append(r.adapters, one)
 	}
 	return r
 }
@@ -212,7 +214,7 @@ func (a *adapter) customMetric(ctx context.Context, object types.NamespacedName,
 	case resource == "namespaces" && object.Name != "*":
 		path = []string{"namespaces", object.Name, "metrics", info.Metric}
 	}
-	answer, err := a.get(ctx, a.customVersion(), query, path...)
+	answer, err := a.get(ctx, a.last.Load().version, query, path...)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +237,7 @@ func (a *adapter) customMetric(ctx context.Context, object types.NamespacedName,
 func (r *Router) ListAllMetrics() (all []provider.CustomMetricInfo) {
 	all = r.options.Custom.ListAllMetrics()
 	for _, a := range r.adapters {
-		all = append(all, a.list().custom...)
+		all = append(all, a.last.Load().custom...)
 	}
 	return metricsgroup.WithoutRepeated(all)
 }
@@ -246,7 +248,7 @@ func (r *Router) ListAllExternalMetrics() (all []provider.ExternalMetricInfo) {
 		all = r.options.External.ListAllExternalMetrics()
 	}
 	for _, a := range r.adapters {
-		all = append(all, a.list().external...)
+		all = append(all, a.last.Load().external...)
 	}
 	return metricsgroup.WithoutRepeated(all)
 }
