@@ -3,7 +3,7 @@ package resourcemetrics
 import (
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -48,38 +48,23 @@ func (n *nodeOrder) isCurrent(generation, boundGeneration uint64) bool {
 
 // podOrderCache keeps the podOrder of the last LIST.
 type podOrderCache struct {
+	last   atomic.Pointer[podOrder]
 	expiry *time.Timer
-	mu     struct {
-		sync.Mutex
-		last *podOrder
-	}
 }
 
 // keepPodOrder is how long a podOrder is kept after its LIST. It keeps facts in memory.
 const keepPodOrder = time.Minute
 
 func newPodOrderCache() *podOrderCache {
-	r := &podOrderCache{}
-	r.mu.last = &podOrder{}
-	r.expiry = time.AfterFunc(keepPodOrder, func() { r.set(&podOrder{}) })
-	return r
-}
-
-func (c *podOrderCache) get() *podOrder {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.last
-}
-
-func (c *podOrderCache) set(last *podOrder) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.last = last
+	c := &podOrderCache{}
+	c.last.Store(&podOrder{})
+	c.expiry = time.AfterFunc(keepPodOrder, func() { c.last.Store(&podOrder{}) })
+	return c
 }
 
 // put stores a podOrder for the next LIST.
 func (c *podOrderCache) put(next *podOrder) {
-	c.set(next)
+	c.last.Store(next)
 	c.expiry.Reset(keepPodOrder)
 }
 

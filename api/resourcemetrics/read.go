@@ -206,7 +206,7 @@ func (u *usageReader) readPod(r *usageList, ref metric.PodRef, p *cluster.Pod) b
 // scanPods reads all pods and adds the selected ones to r, sorted by name. It returns the
 // running pods that are not served, if c selects all.
 func (u *usageReader) scanPods(r *usageList, c listFilter) (missing []*cluster.Pod) {
-	known := u.orders.get()
+	known := u.orders.last.Load()
 	scan := podOrderScan{last: known, facts: u.facts}
 	everything := c.selectsAll()
 	if everything {

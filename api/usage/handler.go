@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Options configure a Handler.
+// Options configure the handler.
 type Options struct {
 	// Snapshot returns the newest state to serve, or nil while there is none. Required.
 	Snapshot func() SampleReader
@@ -25,17 +25,12 @@ type Options struct {
 	OOMKills func() map[metric.Entity]int
 }
 
-// handler serves the API below Path.
-type handler struct {
-	opts Options
-}
-
 // NewHandler returns a handler for all of Paths. It may serve many requests at once.
-func NewHandler(opts Options) http.Handler { return weirdev.Gzip(&handler{opts}) }
+func NewHandler(opts Options) http.Handler { return weirdev.Gzip(http.HandlerFunc(opts.serve)) }
 
-// ServeHTTP answers a request for a list.
-func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	request, view, err := h.request(w, r)
+// serve answers a request for a list.
+func (o *Options) serve(w http.ResponseWriter, r *http.Request) {
+	request, view, err := o.request(w, r)
 	if err != nil {
 		weirdev.Respond(w, nil, err)
 		return
@@ -46,19 +41,19 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var known marks
-	if h.opts.Risks != nil && (request.Resource == Nodes || request.Resource == Pods) {
-		known.risks = h.opts.Risks()
+	if o.Risks != nil && (request.Resource == Nodes || request.Resource == Pods) {
+		known.risks = o.Risks()
 	}
-	if h.opts.OOMKills != nil && request.Resource != Cgroups {
-		known.kills = h.opts.OOMKills()
+	if o.OOMKills != nil && request.Resource != Cgroups {
+		known.kills = o.OOMKills()
 	}
-	if err := writeList(w, request.Resource, request.Query, view, h.opts.Facts(), known); err != nil {
+	if err := writeList(w, request.Resource, request.Query, view, o.Facts(), known); err != nil {
 		panic(http.ErrAbortHandler) // the list is incomplete: end the connection instead of the answer
 	}
 }
 
 // request returns what the caller asks for, and the state that answers it.
-func (h *handler) request(w http.ResponseWriter, r *http.Request) (Request, SampleReader, error) {
+func (o *Options) request(w http.ResponseWriter, r *http.Request) (Request, SampleReader, error) {
 	if p := weirdev.OnlyReads(w, r, "usage is read-only"); p != nil {
 		return Request{}, nil, p
 	}
@@ -67,11 +62,11 @@ func (h *handler) request(w http.ResponseWriter, r *http.Request) (Request, Samp
 		return Request{}, nil, err
 	}
 	if request.Query.Selector != "" {
-		if err := h.checkSelector(request.Resource); err != nil {
+		if err := o.checkSelector(request.Resource); err != nil {
 			return Request{}, nil, err
 		}
 	}
-	view := h.opts.Snapshot()
+	view := o.Snapshot()
 	if view == nil {
 		return Request{}, nil, weirdev.NotMeasured()
 	}
@@ -79,8 +74,8 @@ func (h *handler) request(w http.ResponseWriter, r *http.Request) (Request, Samp
 }
 
 // checkSelector returns an error if no labels are known by which to select items of r.
-func (h *handler) checkSelector(r Resource) error {
-	facts := h.opts.Facts()
+func (o *Options) checkSelector(r Resource) error {
+	facts := o.Facts()
 	switch {
 	case r == Cgroups:
 		return &weirdev.Problem{Status: http.StatusBadRequest, Message: "cgroups have no labels", Hint: "Ask for pods or containers, or without a selector."}
