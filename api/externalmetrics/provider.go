@@ -62,6 +62,7 @@ func New(o Options) (*Provider, error) {
 		return nil, err
 	}
 	p := &Provider{options: o, telemetry: newTelemetry(o.Registerer), slots: make(chan struct{}, o.MaxQueries)}
+	p.shared.mu.queries = map[queryKey]*sharedQuery{}
 	_, err = p.reload()
 	if p.state.Load() == nil {
 		return nil, err

@@ -87,9 +87,6 @@ func (p *Provider) share(ctx context.Context, s *loadedRules, k queryKey) (*shar
 func (p *Provider) start(ctx context.Context, s *loadedRules, k queryKey) *sharedQuery {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.rules.Server(k.rule).Timeout)
 	q := &sharedQuery{done: make(chan struct{}), cancel: cancel}
-	if p.shared.mu.queries == nil {
-		p.shared.mu.queries = map[queryKey]*sharedQuery{}
-	}
 	p.shared.mu.queries[k] = q
 	go func() {
 		defer cancel()

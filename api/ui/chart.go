@@ -35,16 +35,6 @@ func spanNamed(name string) time.Duration {
 	return 0
 }
 
-// spanName returns the name of a span, or "" for the default.
-func spanName(span time.Duration) string {
-	for _, s := range spans[1:] {
-		if s.span == span {
-			return s.name
-		}
-	}
-	return ""
-}
-
 // timeline is a metric over a span of time, averaged in columns of equal width.
 type timeline struct {
 	from, to        time.Time
@@ -216,7 +206,7 @@ func (p *page) charts(e metric.Entity, s *metric.Sample, spec *metric.Values) *c
 	if s != nil {
 		e = s.Entity // the sample has the node
 	}
-	span := max(p.query.span, shortestSpan)
+	span := max(spanNamed(p.query.span), shortestSpan)
 	from := p.Now.Add(-span)
 	c := &charts{Span: humanize.Duration(span), From: from.Unix(), Step: span.Seconds() / chartWidth}
 	if span > shortestSpan {
@@ -250,8 +240,8 @@ func (p *page) spanLinks(shown time.Duration) (links []anchor) {
 	for _, s := range spans {
 		if s.span <= max(p.opts.History, shortestSpan) {
 			q := p.query
-			if q.span = s.span; s.span == shortestSpan {
-				q.span = 0
+			if q.span = s.name; s.span == shortestSpan {
+				q.span = ""
 			}
 			links = append(links, anchor{s.name, q.link(), s.span == shown})
 		}

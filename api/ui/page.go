@@ -152,7 +152,7 @@ func listPage(heading string, list func(*page) table) func(*page) error {
 
 // keptParameters returns the parameters that a form keeps, whatever it changes.
 func (p *page) keptParameters() (kept []keptParameter) {
-	for _, k := range []keptParameter{{"list", p.query.list}, {"sort", string(p.query.sort)}, {"span", spanName(p.query.span)}} {
+	for _, k := range []keptParameter{{"list", p.query.list}, {"sort", string(p.query.sort)}, {"span", p.query.span}} {
 		if k.Value != "" {
 			kept = append(kept, k)
 		}

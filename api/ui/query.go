@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -70,8 +69,8 @@ type query struct {
 	reason         string // why pods have no number, or a doubtful one
 	sort           sorting
 	from           int
-	span           time.Duration // of the charts; 0 for the default
-	noRefresh      bool          // the page does not reload
+	span           string // of the charts, by its name; empty for the default
+	noRefresh      bool   // the page does not reload
 }
 
 // maxName limits the length in bytes of a value in a query.
@@ -198,8 +197,10 @@ func (q *query) setOption(name, value string) error {
 		q.from = n
 		return require(err == nil && n >= 0, "from=NUMBER")
 	case "span":
-		q.span = spanNamed(value)
-		return require(q.span > 0, "span=15m, 1h, 6h, 1d or 7d")
+		if value != spans[0].name {
+			q.span = value
+		}
+		return require(spanNamed(value) > 0, "span=15m, 1h, 6h, 1d or 7d")
 	case "refresh":
 		q.noRefresh = value == "off"
 		return require(value == "off", "refresh=off")
@@ -260,7 +261,7 @@ func (q query) link() string {
 	if view := q.viewParameter(); view.Name != "" {
 		add(view.Name, view.Value)
 	}
-	for _, more := range [...]keptParameter{{"list", q.list}, {"q", q.filter}, {"label", q.labels}, {"reason", q.reason}, {"sort", string(q.sort)}, {"span", spanName(q.span)}} {
+	for _, more := range [...]keptParameter{{"list", q.list}, {"q", q.filter}, {"label", q.labels}, {"reason", q.reason}, {"sort", string(q.sort)}, {"span", q.span}} {
 		if more.Value != "" {
 			add(more.Name, more.Value)
 		}
