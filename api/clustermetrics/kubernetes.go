@@ -1,6 +1,8 @@
 package clustermetrics
 
 import (
+	"k8s.io/utils/ptr"
+
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
@@ -151,9 +153,4 @@ func ownerLabels(o cluster.Owner) []series.Label {
 	return []series.Label{{Name: "owner_kind", Value: o.Kind}, {Name: "owner_name", Value: o.Name}, {Name: "owner_is_controller", Value: controls}}
 }
 
-func ownerOf(p *cluster.Pod) cluster.Owner {
-	if p.Owner == nil {
-		return cluster.Owner{}
-	}
-	return *p.Owner
-}
+func ownerOf(p *cluster.Pod) cluster.Owner { return ptr.Deref(p.Owner, cluster.Owner{}) }

@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 )
 
 // DefaultRenew is how long a leader tries to renew its Lease before it stops.
@@ -167,8 +168,8 @@ func (e *Elector) wait(ctx context.Context, until func() bool) bool {
 // Leader returns the leader's address and certificate, and whether it is this process. The
 // address is empty if no leader is known, or if it is not verified.
 func (e *Elector) Leader() (address string, certificate []byte, self bool) {
-	l := e.leader.Load()
-	if l == nil || l.identity == "" || !l.verified {
+	l := ptr.Deref(e.leader.Load(), leaseHolder{})
+	if l.identity == "" || !l.verified {
 		return "", nil, false
 	}
 	return l.address, []byte(l.certificate), l.identity == e.opts.Identity
@@ -212,7 +213,7 @@ func (e *Elector) noteRead(err error) {
 	case u.logged || time.Since(u.since) < e.opts.Renew:
 	default:
 		u.logged = true
-		if l := e.leader.Load(); l != nil && l.identity != "" {
+		if l := ptr.Deref(e.leader.Load(), leaseHolder{}); l.identity != "" {
 			e.opts.Logger.Error(err, "the Lease cannot be read: its last known holder goes on to answer and to send, and no replica acts", "leader", l.identity, "self", l.identity == e.opts.Identity)
 		} else {
 			e.opts.Logger.Error(err, "the Lease cannot be read, and no leader is known: this replica does not send until it can be read")
@@ -222,14 +223,8 @@ func (e *Elector) noteRead(err error) {
 
 // observe verifies and stores the content of the Lease.
 func (e *Elector) observe(ctx context.Context, lease *coordination.Lease) {
-	now := leaseHolder{address: lease.Annotations[AddressAnnotation], certificate: lease.Annotations[CertificateAnnotation], verified: true}
-	if lease.Spec.HolderIdentity != nil {
-		now.identity = *lease.Spec.HolderIdentity
-	}
-	var before leaseHolder
-	if last := e.leader.Load(); last != nil {
-		before = *last
-	}
+	before := ptr.Deref(e.leader.Load(), leaseHolder{})
+	now := leaseHolder{ptr.Deref(lease.Spec.HolderIdentity, ""), lease.Annotations[AddressAnnotation], lease.Annotations[CertificateAnnotation], true}
 	self, log := now.identity == e.opts.Identity, e.opts.Logger.WithValues("leader", now.identity, "address", now.address)
 	var err error
 	if now != before && now.identity != "" && !self && e.opts.Verify != nil {

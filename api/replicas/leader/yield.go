@@ -8,6 +8,7 @@ import (
 	coordination "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/utils/ptr"
 )
 
 // readComparison is what an Elector knows of its own reads beside the leader's. Only the goroutine
@@ -37,10 +38,11 @@ func (e *Elector) patienceWith(reads int) time.Duration {
 // Lease and has read clearly more for long enough, it reports that in the Lease. If it holds the Lease
 // and another replica reports that, it gives the Lease up.
 func (e *Elector) compareReads(ctx context.Context, lease *coordination.Lease, leases coordinationv1.LeaseInterface) {
-	if e.opts.Reads == nil || !e.reader.mayLead || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+	if e.opts.Reads == nil || !e.reader.mayLead || holder == "" {
 		return
 	}
-	holder, own := *lease.Spec.HolderIdentity, e.opts.Reads()
+	own := e.opts.Reads()
 	if holder == e.opts.Identity {
 		if other, err := strconv.Atoi(lease.Annotations[moreAnnotation]); err == nil && readsClearlyMore(other, own) {
 			e.giveUp(own, other)

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/weir-metrics/weir/api/replicas/leader"
 )
@@ -172,13 +173,7 @@ func (m *Membership) renewAndList(ctx context.Context) error {
 
 // observeLease returns since when a Lease has its present state.
 func (m *Membership) observeLease(l *coordination.Lease, now time.Time) observedLease {
-	s := observedLease{since: now}
-	if l.Spec.RenewTime != nil {
-		s.renewed = *l.Spec.RenewTime
-	}
-	if l.Spec.HolderIdentity != nil {
-		s.holder = *l.Spec.HolderIdentity
-	}
+	s := observedLease{renewed: ptr.Deref(l.Spec.RenewTime, metav1.MicroTime{}), holder: ptr.Deref(l.Spec.HolderIdentity, ""), since: now}
 	before, ok := m.seen[l.Name]
 	if ok && before.holder == s.holder && before.renewed.Equal(&s.renewed) {
 		return before
