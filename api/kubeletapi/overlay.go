@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+	"k8s.io/utils/ptr"
 
 	"github.com/weir-metrics/weir/metric"
 )
@@ -45,10 +46,7 @@ func cpuOf(s *metric.Sample, base *stats.CPUStats) *stats.CPUStats {
 	if rate, ok := s.Values.Get(metric.CPUUsageRate); ok && s.Servable(metric.CPU) {
 		out.UsageNanoCores = new(uint64(rate))
 	}
-	if base == nil {
-		base = &stats.CPUStats{}
-	}
-	out.PSI = pressureOf(s, metric.CPUPressureSome, metric.CPUPressureFull, base.PSI)
+	out.PSI = pressureOf(s, metric.CPUPressureSome, metric.CPUPressureFull, ptr.Deref(base, stats.CPUStats{}).PSI)
 	return out
 }
 
@@ -59,15 +57,12 @@ func memoryOf(s *metric.Sample, base *stats.MemoryStats) *stats.MemoryStats {
 	if !ok || base != nil && base.WorkingSetBytes != nil && base.PageFaults != nil {
 		return base
 	}
-	if base == nil {
-		base = &stats.MemoryStats{}
-	}
 	return &stats.MemoryStats{
 		Time:           timeOf(when),
 		AvailableBytes: valueOf(s, metric.MemoryAvailable), UsageBytes: valueOf(s, metric.MemoryUsage),
 		WorkingSetBytes: valueOf(s, metric.MemoryWorkingSet), RSSBytes: valueOf(s, metric.MemoryRSS),
 		PageFaults: valueOf(s, metric.MemoryPageFaults), MajorPageFaults: valueOf(s, metric.MemoryMajorPageFaults),
-		PSI: pressureOf(s, metric.MemoryPressureSome, metric.MemoryPressureFull, base.PSI),
+		PSI: pressureOf(s, metric.MemoryPressureSome, metric.MemoryPressureFull, ptr.Deref(base, stats.MemoryStats{}).PSI),
 	}
 }
 
@@ -76,10 +71,7 @@ func ioOf(s *metric.Sample, base *stats.IOStats) *stats.IOStats {
 	if !ok {
 		return base
 	}
-	if base == nil {
-		base = &stats.IOStats{}
-	}
-	return &stats.IOStats{Time: timeOf(when), PSI: pressureOf(s, metric.IOPressureSome, metric.IOPressureFull, base.PSI)}
+	return &stats.IOStats{Time: timeOf(when), PSI: pressureOf(s, metric.IOPressureSome, metric.IOPressureFull, ptr.Deref(base, stats.IOStats{}).PSI)}
 }
 
 // pressureOf returns the totals of the round and the averages of base. Totals are in microseconds,
@@ -91,12 +83,9 @@ func pressureOf(s *metric.Sample, some, full metric.ID, base *stats.PSIStats) *s
 	if !hasSome && !hasFull {
 		return base
 	}
-	out := &stats.PSIStats{}
-	if base != nil {
-		*out = *base
-	}
+	out := ptr.Deref(base, stats.PSIStats{})
 	out.Some.Total, out.Full.Total = uint64(a/1000), uint64(b/1000)
-	return out
+	return &out
 }
 
 func swapOf(s *metric.Sample) *stats.SwapStats {
