@@ -106,7 +106,8 @@ type keptParameter struct{ Name, Value string }
 func (p *page) fill(ctx context.Context) error {
 	withoutRound := []view{allSources, allAutoscalers, oneAutoscaler, oneEviction, oneEvents}
 	if p.View == nil && !slices.Contains(withoutRound, p.query.view) {
-		return p.notReadYet()
+		return &pageError{http.StatusServiceUnavailable, "weir has only just started: no source has been read yet.",
+			"This page reloads every few seconds. If it does not change, the page of sources and sinks shows why."}
 	}
 	p.Path = p.breadcrumbs()
 	if p.query.view == oneEviction {
@@ -250,12 +251,6 @@ func (p *page) showError(reason *pageError) {
 	}
 	p.query.view = errorPage
 	p.show(heading, "sorry", a)
-}
-
-// notReadYet returns the error for a page before the first round.
-func (p *page) notReadYet() error {
-	return &pageError{http.StatusServiceUnavailable, "weir has only just started: no source has been read yet.",
-		"This page reloads every few seconds. If it does not change, the page of sources and sinks shows why."}
 }
 
 // notFound returns the error for an unknown object.

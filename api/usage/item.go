@@ -46,7 +46,7 @@ func fillItem(it *Item, r Resource, rows []listRow, facts *cluster.Facts, c *met
 	if r == Cgroups {
 		it.Cgroup = metric.CgroupPath(rows[0].name)
 	}
-	if p := podOf(facts, e); p != nil {
+	if p := facts.Pod(e.PodRef()); p != nil {
 		it.Workload = Workload(p.Workload())
 		it.Restarts = restartCount(p, e)
 		if partial, ok := p.Partial(); ok && e.Kind == metric.Pod {
@@ -229,14 +229,6 @@ func readingsOf(view SampleReader, rows []listRow, n int) *Readings {
 		return slices.Delete(readings, 0, max(0, len(readings)-n))
 	}
 	return &Readings{remembered(metric.CPUUsageRate), remembered(metric.MemoryWorkingSet)}
-}
-
-// podOf returns what the API server reports about the pod of e, or nil if it reports nothing or e has none.
-func podOf(facts *cluster.Facts, e metric.Entity) *cluster.Pod {
-	if e.Kind != metric.Pod && e.Kind != metric.Container {
-		return nil
-	}
-	return facts.Pod(e.PodRef())
 }
 
 // restartCount returns the restarts of a container or of the whole pod p as the API server counts
