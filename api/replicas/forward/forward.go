@@ -78,12 +78,8 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	leader, transport, self := f.opts.Leader()
-	if l := f.unreachable.Load(); self || l != nil && l.url == leader && time.Now().Before(l.until) {
-		f.next.ServeHTTP(w, r)
-		return
-	}
 	target, err := url.Parse(leader)
-	if err != nil || target.Host == "" {
+	if l := f.unreachable.Load(); self || err != nil || target.Host == "" || l != nil && l.url == leader && time.Now().Before(l.until) {
 		f.next.ServeHTTP(w, r)
 		return
 	}

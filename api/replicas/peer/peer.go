@@ -161,14 +161,12 @@ func (t *Transports) Retain(keep func(name string) bool) {
 func (t *Transports) Route(leader func() (address string, certificate []byte, self bool)) func() (string, http.RoundTripper, bool) {
 	return func() (string, http.RoundTripper, bool) {
 		address, certificate, self := leader()
-		if self || address == "" {
-			return "", nil, true
+		if !self && address != "" {
+			if transport, err := t.For("leader", address, certificate); err == nil {
+				return "https://" + address, transport, false
+			}
 		}
-		transport, err := t.For("leader", address, certificate)
-		if err != nil {
-			return "", nil, true
-		}
-		return "https://" + address, transport, false
+		return "", nil, true
 	}
 }
 
