@@ -3,6 +3,7 @@ package adapters
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/url"
 	"slices"
 	"sync"
@@ -199,9 +200,7 @@ func (r *Router) GetMetricBySelector(ctx context.Context, namespace string, sele
 		return r.options.Custom.GetMetricBySelector(ctx, namespace, selector, info, metricSelector)
 	}
 	query := selectorQuery("metricLabelSelector", metricSelector)
-	for key, values := range selectorQuery("labelSelector", selector) {
-		query[key] = values
-	}
+	maps.Copy(query, selectorQuery("labelSelector", selector))
 	return a.customMetric(ctx, types.NamespacedName{Namespace: namespace, Name: "*"}, info, query)
 }
 

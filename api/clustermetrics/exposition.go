@@ -147,7 +147,11 @@ func (e *exposition) families(k metric.Kind, t *seriesTable) {
 			n := kubernetesNameOf(k, t.part, d.ID)
 			name, before = n.name, n.labels
 		}
-		e.header(name, series.Help(k, t.part, d), familyType(d))
+		kind := "gauge"
+		if d.Type == metric.Cumulative {
+			kind = "counter"
+		}
+		e.header(name, series.Help(k, t.part, d), kind)
 		for i, v := range c.values {
 			if isAbsent(v) {
 				continue
@@ -176,13 +180,6 @@ func (e *exposition) families(k metric.Kind, t *seriesTable) {
 			}
 		}
 	}
-}
-
-func familyType(d *metric.Descriptor) string {
-	if d.Type == metric.Cumulative {
-		return "counter"
-	}
-	return "gauge"
 }
 
 // appendTime appends a time in milliseconds since the Unix epoch. OpenMetrics has seconds.

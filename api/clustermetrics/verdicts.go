@@ -28,12 +28,6 @@ type entityReason struct {
 	reason metric.Reason
 }
 
-func (c *verdictCount) reset() {
-	clear(c.seen)
-	c.node = ""
-	c.counts = [metric.NumKinds][metric.NumReasons]int{}
-}
-
 // add counts v, if it is about a whole entity's CPU or memory.
 func (c *verdictCount) add(v *metric.Verdict) {
 	if v.Entity.Node != c.node {
@@ -79,7 +73,8 @@ func (e *exposition) verdicts(v MetricsReader, f filters) {
 		return
 	}
 	c := &e.counts
-	c.reset()
+	clear(c.seen)
+	*c = verdictCount{seen: c.seen}
 	for verdict := range v.Verdicts() {
 		if !concernsUsage(&verdict) || !f.level(verdict.Entity.Kind) {
 			continue
