@@ -51,7 +51,7 @@ func NewEvents(o Options) (*EventSink, error) {
 		partial := answer.GetPartialSuccess()
 		return sender.Rejected(int(partial.GetRejectedLogRecords()), partial.GetErrorMessage()), nil
 	})
-	s := &EventSink{Sender: sender, o: o, began: time.Now()}
+	s := &EventSink{Sender: sender, o: o, began: time.Now(), packer: packer{uncompressed: o.Uncompressed}}
 	sender.SetFilling(func() int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *EventSink) record(e *eventlog.Event) *logspb.ResourceLogs {
 
 // enqueue queues the request.
 func (s *EventSink) enqueue() {
-	s.Put(s.packer.pack(encode(&collectorpb.ExportLogsServiceRequest{ResourceLogs: s.records})), len(s.records), s.since)
+	s.Put(s.packer.pack(nil, encode(&collectorpb.ExportLogsServiceRequest{ResourceLogs: s.records})), len(s.records), s.since)
 	s.records = nil
 }
 

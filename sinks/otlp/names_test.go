@@ -151,7 +151,7 @@ func TestAttributesAreOfTheConventions(t *testing.T) {
 	for _, name := range partAttributes {
 		used = append(used, name)
 	}
-	r := newRequest(nil)
+	r := newRequest(&Options{})
 	for i := range batch(1).Samples {
 		sample := &batch(1).Samples[i]
 		l, _ := r.Describe(labels{}, sample)

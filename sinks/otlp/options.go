@@ -17,6 +17,8 @@ type Options struct {
 	push.Options
 	// Attributes are added to each resource.
 	Attributes map[string]string
+	// Uncompressed sends requests without gzip, which take less CPU and many times the bytes, in the queue, too.
+	Uncompressed bool
 	// Events sends the Events of the cluster, too: see NewEvents.
 	Events bool
 }
@@ -27,8 +29,21 @@ var Table = slices.Concat(options.Within(push.Table, func(o *Options) *push.Opti
 		o.Attributes, err = options.Pairs(given)
 		return err
 	}},
+	options.Field("compression", "gzip or none, which takes less CPU and ten times the bytes (default gzip)", func(o *Options) *bool { return &o.Uncompressed }, parseCompression),
 	options.Field("events", "also send the cluster's Events, as log records (default false)", func(o *Options) *bool { return &o.Events }, options.Bool),
 }).Sorted()
+
+// parseCompression reports whether a compression is none. Receivers must accept this and gzip, by the specification
+// of OTLP.
+func parseCompression(value string) (uncompressed bool, err error) {
+	switch value {
+	case "gzip":
+		return false, nil
+	case "none":
+		return true, nil
+	}
+	return false, fmt.Errorf("%q is neither gzip nor none", value)
+}
 
 // ParseOptions parses --sink=otlp:URL[?OPTIONS].
 func ParseOptions(config string, query url.Values) (o Options, err error) {

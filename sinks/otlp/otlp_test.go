@@ -65,8 +65,9 @@ func batch(round int) *metric.Batch {
 
 // receiver stores the points it gets as text.
 type receiver struct {
-	mu    sync.Mutex
-	lines []string
+	mu     sync.Mutex
+	lines  []string
+	zipped int // requests
 	// answer is what it answers; nil if it accepts all.
 	answer func(w http.ResponseWriter) (answered bool)
 }
@@ -86,10 +87,15 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if r.answer != nil && r.answer(w) {
 		return
 	}
-	unzipped, err := gzip.NewReader(req.Body)
+	var err error
+	content := io.Reader(req.Body)
+	if req.Header.Get("Content-Encoding") == "gzip" {
+		content, err = gzip.NewReader(req.Body)
+		r.zipped++
+	}
 	var body []byte
 	if err == nil {
-		body, err = io.ReadAll(unzipped)
+		body, err = io.ReadAll(content)
 	}
 	var message collectorpb.ExportMetricsServiceRequest
 	if err == nil {
@@ -201,7 +207,7 @@ func TestWhatIsSent(t *testing.T) {
 
 // A pod of the same name has other containers, also while no source knows their IDs.
 func TestAnotherPodOfTheName(t *testing.T) {
-	r := newRequest(nil)
+	r := newRequest(&Options{})
 	sample := &batch(1).Samples[0]
 	l, _ := r.Describe(labels{}, sample)
 	sample.Instance.UID, sample.Instance.ID = "u2", ""
@@ -234,6 +240,43 @@ func TestOptionIsNotUTF8(t *testing.T) {
 		t.Errorf("received %q, want one line with the attribute a\uFFFDb", r.lines)
 	}
 	encode((&EventSink{}).record(&eventlog.Event{Type: "a\xff", Reason: "b\xff", Message: "c\xff"}))
+}
+
+// What is sent is the same with gzip and without, and a log may have requests of both kinds.
+func TestCompression(t *testing.T) {
+	var zipped, plain, both receiver
+	folder := t.TempDir()
+	for _, r := range []struct {
+		receiver *receiver
+		zipped   int
+		options  []Options
+	}{
+		{&zipped, 2, []Options{{}, {}}},
+		{&plain, 0, []Options{{Uncompressed: true}, {Uncompressed: true}}},
+		{&both, 1, []Options{{Options: push.Options{WAL: folder}}, {Options: push.Options{WAL: folder}, Uncompressed: true}}},
+	} {
+		for round, o := range r.options {
+			refuses := o.WAL != "" && round == 0
+			r.receiver.answer = func(w http.ResponseWriter) bool {
+				if refuses {
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}
+				return refuses
+			}
+			o.Grace = 100 * time.Millisecond
+			s, finish := open(t, r.receiver, o)
+			write(t, s, batch(round))
+			finish()
+		}
+		if r.receiver.zipped != r.zipped {
+			t.Errorf("%d requests had gzip, want %d", r.receiver.zipped, r.zipped)
+		}
+	}
+	for _, got := range [][]string{plain.lines, both.lines} {
+		if diff := cmp.Diff(zipped.lines, got); diff != "" || len(got) == 0 {
+			t.Errorf("received (-gzip +mixed):\n%s", diff)
+		}
+	}
 }
 
 // A receiver that cannot accept now gets the samples later; what it rejects is counted and logged.

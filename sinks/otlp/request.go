@@ -61,8 +61,8 @@ type point struct {
 	ended       bool
 }
 
-func newRequest(own map[string]string) *request {
-	r := &request{own: attributes(own)}
+func newRequest(o *Options) *request {
+	r := &request{own: attributes(o.Attributes), packer: packer{uncompressed: o.Uncompressed}}
 	r.scope = protowire.AppendBytes(protowire.AppendTag(nil, fieldScope, protowire.BytesType), encode(scope))
 	for k := range r.names {
 		r.names[k] = map[string]*[metric.NumMetrics]definition{}
@@ -211,23 +211,27 @@ func (d *definition) encode() {
 	}
 }
 
-// Encode returns the compressed request, and empties it.
-func (r *request) Encode() []byte {
+// Encode appends the request to a slice in the form in which it is sent, and empties it.
+func (r *request) Encode(to []byte) []byte {
 	r.addEntity()
-	packed := r.packer.pack(r.message)
+	packed := r.packer.pack(to, r.message)
 	r.message, r.entity = r.message[:0], nil
 	return packed
 }
 
 // packer compresses requests. It keeps its buffers.
 type packer struct {
-	zip *gzip.Writer
-	out bytes.Buffer
+	uncompressed bool
+	zip          *gzip.Writer
+	out          bytes.Buffer
 }
 
-// pack returns a message in the form in which it is sent. It takes no more memory than it needs,
-// because it waits.
-func (p *packer) pack(message []byte) []byte {
+// pack appends a message to a slice in the form in which it is sent. It takes no more memory than it
+// needs, because it waits.
+func (p *packer) pack(to, message []byte) []byte {
+	if p.uncompressed {
+		return append(to, message...)
+	}
 	if p.zip == nil {
 		p.zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level exists
 	}
@@ -235,5 +239,5 @@ func (p *packer) pack(message []byte) []byte {
 	p.zip.Reset(&p.out)
 	_, _ = p.zip.Write(message) // a buffer never fails
 	_ = p.zip.Close()
-	return bytes.Clone(p.out.Bytes())
+	return append(to, p.out.Bytes()...)
 }

@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 
@@ -13,6 +14,10 @@ import (
 // metricsPath is the path of OTLP below the URL of a receiver.
 const metricsPath = "/v1/metrics"
 
+// gzipMagic begins each compressed request, and no message of OTLP. A write-ahead log may have requests
+// that weir wrote with another value of Options.Uncompressed.
+var gzipMagic = []byte{0x1f, 0x8b}
+
 // Sink sends batches to a receiver. Write and Forget may be called by several goroutines and
 // never wait for the receiver; Run sends.
 type Sink struct{ *push.Sink[labels] }
@@ -20,7 +25,7 @@ type Sink struct{ *push.Sink[labels] }
 // New returns a Sink. The error is about certificates or credentials.
 func New(o Options) (*Sink, error) {
 	o.Options = withDefaults(o.Options)
-	sink, err := push.New(o.Options, "otlp", newRequest(o.Attributes))
+	sink, err := push.New(o.Options, "otlp", newRequest(&o))
 	if err != nil {
 		return nil, err
 	}
@@ -42,10 +47,11 @@ func withDefaults(o push.Options) push.Options {
 
 // send sends one request, and parses the answer if the receiver accepts it.
 func send(ctx context.Context, s *push.Sender, path string, request []byte, answer proto.Message) error {
-	got, err := s.Post(ctx, &push.Request{
-		Path: path, Body: request, IsTemporary: isTemporary,
-		Header: map[string]string{"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"},
-	})
+	header := map[string]string{"Content-Type": "application/x-protobuf"}
+	if bytes.HasPrefix(request, gzipMagic) {
+		header["Content-Encoding"] = "gzip"
+	}
+	got, err := s.Post(ctx, &push.Request{Path: path, Body: request, IsTemporary: isTemporary, Header: header})
 	if err == nil {
 		_ = proto.Unmarshal(got.Body, answer) // the request is not sent again for a body that breaks off
 	}

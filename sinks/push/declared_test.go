@@ -26,7 +26,7 @@ func (v *sentValues) Add(p push.Point[metric.PodUID]) {
 	}
 }
 
-func (*sentValues) Encode() []byte { return nil }
+func (*sentValues) Encode([]byte) []byte { return nil }
 
 // A request that does not change is sent once a minute; at once if it changes, if it comes back and if
 // the pod is replaced by one of the same name. What is measured is sent each time.

@@ -26,7 +26,7 @@ func (r running) Add(p push.Point[struct{}]) {
 	}
 }
 
-func (running) Encode() []byte { return nil }
+func (running) Encode([]byte) []byte { return nil }
 
 // A series runs as long as one of two sources reports its pod, in whatever place, and also if the pod is rejected in
 // other samples or comes twice.

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -83,10 +85,14 @@ func (s *Sender) try(ctx context.Context, r *Request, attempt int) (Answer, erro
 	if hasQuery {
 		address += "?" + query
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(r.Body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, http.NoBody)
 	if err != nil {
 		return Answer{}, fmt.Errorf("make a request: %w", err)
 	}
+	unread := s.unread
+	request.ContentLength = int64(len(r.Body))
+	request.GetBody = func() (io.ReadCloser, error) { return newBody(r.Body, unread), nil }
+	request.Body, _ = request.GetBody()
 	for name, value := range r.Header {
 		request.Header.Set(name, value)
 	}
@@ -113,6 +119,24 @@ func (s *Sender) try(ctx context.Context, r *Request, attempt int) (Answer, erro
 		return answer, fmt.Errorf("the receiver redirects to %s: put that address in --sink", humanize.Excerpt(humanize.URL(resp.Header.Get("Location")), maxText))
 	}
 	return answer, fmt.Errorf("the receiver answers %d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode), humanize.Excerpt(string(body), maxText))
+}
+
+// body is a request that a transport reads, until it closes it.
+type body struct {
+	*bytes.Reader
+	close func()
+}
+
+// newBody returns a body. It counts in unread until it is closed.
+func newBody(request []byte, unread *atomic.Int32) *body {
+	unread.Add(1)
+	return &body{bytes.NewReader(request), sync.OnceFunc(func() { unread.Add(-1) })}
+}
+
+// Close ends the reading of the body. It may be called more than once.
+func (b *body) Close() error {
+	b.close()
+	return nil
 }
 
 // retryAfter returns the wait that a Retry-After header asks for, from 0 to maxRetryAfter.

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/push"
 )
 
@@ -103,4 +104,75 @@ func TestRejectsAll(t *testing.T) {
 			t.Errorf("messages of %v lost samples, want %v", got, want)
 		}
 	})
+}
+
+// noted is a Format that notes whether Encode may use the memory of a request that was sent.
+type noted struct {
+	counted
+	reused []bool
+}
+
+func (n *noted) Encode(to []byte) []byte {
+	n.reused = append(n.reused, cap(to) > 0)
+	return append(to, "request"...)
+}
+
+// The memory of a request that was sent is used again, unless somebody may still read it: the transport, which may
+// answer before it closes the body, or the write-ahead log.
+func TestMemoryOfSentRequestIsReused(t *testing.T) {
+	for name, test := range map[string]struct {
+		closes, wal, reused bool
+	}{
+		"sent":                      {closes: true, reused: true},
+		"the transport still reads": {},
+		"the log still reads":       {closes: true, wal: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := push.Options{URL: "http://receiver/write", HTTP: config.DefaultHTTPClientConfig}
+			if test.wal {
+				o.WAL = t.TempDir()
+			}
+			synctest.Test(t, func(t *testing.T) {
+				var format noted
+				s, err := push.New(o, "test", &format)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Transport = transport(func(r *http.Request) (*http.Response, error) {
+					if got, err := io.ReadAll(r.Body); string(got) != "request" || err != nil || r.ContentLength != int64(len(got)) {
+						t.Errorf("sent %q of %d bytes, and %v", got, r.ContentLength, err)
+					}
+					if test.closes {
+						_ = r.Body.Close()
+					}
+					return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+				})
+				s.SetSend(func(ctx context.Context, request []byte) (int, error) {
+					_, err := s.Post(ctx, &push.Request{Body: request})
+					return 0, err
+				})
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error)
+				go func() { ended <- s.Run(ctx) }()
+				for range 2 {
+					b := &metric.Batch{Source: "kubelet", Node: "n1", Ended: time.Now()}
+					sample := b.Add(metric.Entity{Kind: metric.Node, Node: "n1"})
+					sample.Values.Set(metric.MemoryWorkingSet, 1)
+					sample.Times[metric.Memory], sample.Reasons[metric.Memory] = b.Ended.UnixNano(), metric.Measured
+					if err := s.Write(ctx, b); err != nil {
+						t.Error(err)
+					}
+					s.Flush(0)
+					time.Sleep(time.Second) // of the bubble's clock
+				}
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+				if want := []bool{false, test.reused}; !slices.Equal(format.reused, want) {
+					t.Errorf("memory was reused in requests: %v, want %v", format.reused, want)
+				}
+			})
+		})
+	}
 }

@@ -19,9 +19,9 @@ type Format[L any] interface {
 	Describe(before L, s *metric.Sample) (kept L, renamed bool)
 	// Add adds a point to the request that is being filled.
 	Add(p Point[L])
-	// Encode returns the request in the form in which it waits, and begins an empty one. The caller
-	// keeps what it returns.
-	Encode() []byte
+	// Encode appends the request to an empty slice, which may be nil, in the form in which it waits, and
+	// begins an empty one. The caller keeps what it returns.
+	Encode(to []byte) []byte
 }
 
 // Point is one value to send, or the end of a series.
@@ -242,7 +242,7 @@ func (s *Sink[L]) addPoint(e *entityState[L], p Point[L]) {
 
 // enqueue queues the request.
 func (s *Sink[L]) enqueue() {
-	s.Put(s.format.Encode(), s.mu.points, s.mu.since)
+	s.Put(s.format.Encode(s.buffer()), s.mu.points, s.mu.since)
 	s.mu.points = 0
 }
 

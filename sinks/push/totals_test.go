@@ -20,7 +20,7 @@ func (*counted) Describe(int, *metric.Sample) (int, bool) { return 0, false }
 
 func (c *counted) Add(push.Point[int]) { *c++ }
 
-func (*counted) Encode() []byte { return nil }
+func (*counted) Encode([]byte) []byte { return nil }
 
 // clusterMemory is a snapshot of the memory that a cluster uses now.
 type clusterMemory struct{}

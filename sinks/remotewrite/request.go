@@ -1,7 +1,6 @@
 package remotewrite
 
 import (
-	"bytes"
 	"math"
 
 	"github.com/klauspost/compress/s2"
@@ -144,10 +143,10 @@ func (r *request) appendMetadata(to []byte, id metric.ID, help uint32) []byte {
 	return protowire.AppendVarint(to, uint64(help))
 }
 
-// Encode returns the compressed request, and empties it.
-func (r *request) Encode() []byte {
+// Encode appends the compressed request to a slice, and empties the request.
+func (r *request) Encode(to []byte) []byte {
 	r.symbols = append(r.symbols, r.series...) // one buffer: the symbols come first
 	r.packed = s2.EncodeSnappy(r.packed[:cap(r.packed)], r.symbols)
 	r.empty()
-	return bytes.Clone(r.packed) // it waits, so it takes no more memory than it needs
+	return append(to, r.packed...) // it waits, so it takes no more memory than it needs
 }

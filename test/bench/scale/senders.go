@@ -52,6 +52,10 @@ func (p plan) senders(resolution time.Duration, nodes int) []sender {
 			rounds, "weir_remotewrite_samples_total{"},
 		{"weir, OTLP", weir(func(receiver string) []string { return []string{"--sink", "memory:", "--sink", "otlp:" + receiver} }),
 			rounds, "weir_otlp_samples_total{"},
+		{"weir, OTLP without gzip", weir(func(receiver string) []string {
+			return []string{"--sink", "memory:", "--sink", "otlp:" + receiver + "?compression=none"}
+		}),
+			rounds, "weir_otlp_samples_total{"},
 		{"vmagent", func(_ context.Context, c *cluster, endpoint, receiver string) (string, *process.Process, error) {
 			return c.startScraper(p.vmagent, endpoint, resolution, "", func(config, listen string) []string {
 				return []string{"-promscrape.config=" + config, "-httpListenAddr=" + listen, "-remoteWrite.url=" + receiver + writePath,
