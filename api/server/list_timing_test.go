@@ -15,6 +15,7 @@ import (
 	"github.com/weir-metrics/weir/api/resourcemetrics"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -118,6 +119,7 @@ func BenchmarkList(b *testing.B) {
 		err := resourcemetrics.Install(s.Generic(), resourcemetrics.Options{
 			Snapshot: func() resourcemetrics.UsageReader { return sink.Snapshot() },
 			Facts:    said.Load,
+			Sources:  func() []explain.SourceState { return nil },
 			Now:      func() time.Time { return now.Add(time.Second) },
 		})
 		if err != nil {

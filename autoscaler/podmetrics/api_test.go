@@ -39,6 +39,7 @@ func TestReadingsAreTheAPIs(t *testing.T) {
 		return resourcemetrics.Install(s, resourcemetrics.Options{
 			Snapshot: func() resourcemetrics.UsageReader { return w.sink.Snapshot() },
 			Facts:    func() *cluster.Facts { return w.facts },
+			Sources:  noSources,
 		})
 	})
 	config = rest.CopyConfig(config)

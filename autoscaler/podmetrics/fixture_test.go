@@ -65,7 +65,7 @@ func (w *fixture) options() podmetrics.Options {
 		Facts: func() *cluster.Facts { return w.facts },
 		Custom: custommetrics.New(custommetrics.Options{
 			View:  func() custommetrics.SampleReader { return w.sink.Snapshot() },
-			Facts: func() *cluster.Facts { return w.facts },
+			Facts: func() *cluster.Facts { return w.facts }, Sources: noSources,
 		}),
 		Explainer: func() *explain.Explainer {
 			return &explain.Explainer{Now: w.now, View: w.sink.Snapshot(), Facts: w.facts}
@@ -117,3 +117,6 @@ func running(namespace, name string, node metric.NodeName, labels map[string]str
 	}
 	return p
 }
+
+// noSources is the state of no source.
+func noSources() []explain.SourceState { return nil }

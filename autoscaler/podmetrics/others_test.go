@@ -172,7 +172,7 @@ func TestMetricsByRules(t *testing.T) {
 	w := shop(t)
 	o := w.options()
 	o.Custom = custommetrics.New(custommetrics.Options{
-		View: func() custommetrics.SampleReader { return nil }, Facts: func() *cluster.Facts { return w.facts }, Rules: rules,
+		View: func() custommetrics.SampleReader { return nil }, Facts: func() *cluster.Facts { return w.facts }, Sources: noSources, Rules: rules,
 	})
 	l := podmetrics.New(o)
 	at := time.Unix(1767355200, 0)

@@ -38,6 +38,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/cmd/client/importcmd"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/test/apitest"
 )
 
@@ -144,7 +145,7 @@ func weirSide(t testing.TB, content []byte, objects []object, prometheus, object
 	}
 	mapper, known := newMapper(), facts(objects)
 	custom := custommetrics.New(custommetrics.Options{
-		View: func() custommetrics.SampleReader { return nil }, Facts: func() *cluster.Facts { return known }, Rules: external,
+		View: func() custommetrics.SampleReader { return nil }, Facts: func() *cluster.Facts { return known }, Sources: func() []explain.SourceState { return nil }, Rules: external,
 		Objects: &custommetrics.ClusterObjects{Client: client, Resource: func(_ context.Context, r schema.GroupResource) (schema.GroupVersionResource, error) {
 			return mapper.ResourceFor(r.WithVersion(""))
 		}},
