@@ -26,7 +26,6 @@ func TestConformance(t *testing.T) {
 		{"parse", checkParse},
 		{"rank", checkRank},
 		{"sync", checkSync},
-		{"admit", checkAdmit},
 		{"notifier", checkNotifier},
 	} {
 		ran, passed, skipped := 0, 0, 0
@@ -115,13 +114,6 @@ func checkRank(t *testing.T, v *vector) {
 	}
 	if len(rest) != 0 || len(got) != len(v.Pods) {
 		t.Errorf("order %v, want %v", got, groups)
-	}
-}
-
-func checkAdmit(t *testing.T, v *vector) {
-	a := Admit(v.Pod, v.NodeConditions)
-	if a.Admit != v.Expect.Admit || a.Reason != v.Expect.Reason || a.Message != v.Expect.Message {
-		t.Errorf("got %+v, want %v %q %q", a, v.Expect.Admit, v.Expect.Reason, v.Expect.Message)
 	}
 }
 

@@ -39,6 +39,6 @@
 //   - observe.go: the signals' figures in a summary, and why a figure cannot be right.
 //   - rank.go: the order in which pods are evicted, and the usage that decides the order.
 //   - limits.go: the requests of a pod; pods that exceed a limit of local storage.
-//   - admit.go: critical pods, and which new pods a node under pressure admits.
+//   - critical.go: critical pods, and the identity of a pod.
 //   - message.go: the kubelet's messages and annotations.
 package eviction

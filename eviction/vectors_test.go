@@ -30,9 +30,6 @@ type vector struct {
 	Steps  []vectorStep   `json:"steps"`
 	Expect vectorExpected `json:"expect"`
 
-	NodeConditions []corev1.NodeConditionType `json:"nodeConditions"`
-	Pod            *corev1.Pod                `json:"pod"`
-
 	Threshold struct {
 		Signal             Signal  `json:"signal"`
 		Value              string  `json:"value"`
@@ -121,10 +118,6 @@ type vectorExpected struct {
 		FirstObservedAt []vectorThreshold                     `json:"thresholdsFirstObservedAt"`
 		LastObservedAt  map[corev1.NodeConditionType]*float64 `json:"nodeConditionsLastObservedAt"`
 	} `json:"state"`
-	// The following fields are for the family admit.
-	Admit   bool   `json:"admit"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
 	// The following fields are for the family notifier.
 	Description string `json:"description"`
 	StopCurrent bool   `json:"stopCurrent"`
