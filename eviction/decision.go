@@ -27,8 +27,7 @@ type Decision struct {
 	// Contention has the conditions of KEP-5394 that have a threshold, in the order of
 	// Settings.Contention.
 	Contention []Contention
-	// RefreshNotifiers asks the caller to update the memory notifiers from the summary. See
-	// Threshold.CgroupThreshold.
+	// RefreshNotifiers asks the caller to update what gives notice of memory.
 	RefreshNotifiers bool
 	// Exceeded are the pods that exceed a limit of local storage. If one of them can be evicted, the
 	// thresholds wait for the next decision.

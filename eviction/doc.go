@@ -33,8 +33,7 @@
 //   - input.go: Settings, Input, and the DecisionState that one decision passes to the next.
 //   - decide.go: Decide, and AfterReclaim for the second half of a round.
 //   - decision.go: Decision and its outcomes.
-//   - signal.go, threshold.go: signals, and their usage thresholds for memory cgroups; thresholds,
-//     their order, and those derived for containerfs.
+//   - signal.go, threshold.go: signals; thresholds, their order, and those derived for containerfs.
 //   - parse.go: thresholds from a configuration, or all mistakes in it.
 //   - observe.go: the signals' figures in a summary, and why a figure cannot be right.
 //   - rank.go: the order in which pods are evicted, and the usage that decides the order.

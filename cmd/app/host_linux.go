@@ -107,9 +107,9 @@ func openMachine(p *hostPlan, pods nodePods, w *feature.Host) (*machine, error) 
 			return new(eviction.MemoryLeft(m))
 		},
 		Processes: reader.Processes,
-		Cgroups: func() eviction.Cgroups {
+		PodsCgroup: func() string {
 			mount, pods := reader.Cgroups()
-			return eviction.Cgroups{Mount: mount, Pods: string(pods)}
+			return mount + string(pods)
 		},
 		WorkingSet: func(s eviction.Signal) (int64, error) {
 			switch s {

@@ -34,7 +34,8 @@ type Machine struct {
 	Layout func(context.Context) (images, containers bool, err error)
 	// Refresh measures the disk usage of pods now.
 	Refresh func(context.Context)
-	Cgroups func() eviction.Cgroups
+	// PodsCgroup returns the directory of the memory cgroup of all pods.
+	PodsCgroup func() string
 	// Processes returns the process IDs of a pod's containers. An error means that some may be missing.
 	Processes func(metric.PodUID) ([]int, error)
 }

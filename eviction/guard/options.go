@@ -46,8 +46,9 @@ type Options struct {
 	Refresh func(context.Context)
 	// Settings has the thresholds and their settings. The caller must not change it.
 	Settings *eviction.Settings
-	// Cgroups returns where the memory cgroups are now, for the descriptions of watches. It may be nil.
-	Cgroups func() eviction.Cgroups
+	// PodsCgroup returns the directory of the memory cgroup of all pods, for the descriptions of watches. It
+	// may be nil.
+	PodsCgroup func() string
 	// Executor carries out decisions.
 	Executor *execute.Executor
 	// Self is the UID of weir's own pod, which is skipped; empty if there is none.

@@ -2,10 +2,8 @@ package guard
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
-	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
@@ -29,29 +27,19 @@ func (g *Guard) updateWatches(n *notify.Notifier, r *Round) {
 // watches returns what the guard polls, and what the kernel should watch, for the thresholds of a
 // round, and why some thresholds are not watched.
 func (g *Guard) watches(r *Round) (polls, triggers []notify.Watch, unwatched []error) {
-	var cgroups eviction.Cgroups
-	if g.opts.Cgroups != nil {
-		cgroups = g.opts.Cgroups()
+	podsCgroup := ""
+	if g.opts.PodsCgroup != nil {
+		podsCgroup = g.opts.PodsCgroup()
 	}
 	for i := range r.Decision.Thresholds {
-		t := &r.Decision.Thresholds[i].Threshold
-		polled := slices.ContainsFunc(r.memory, func(l memoryLevel) bool { return l.signal == t.Signal })
-		if !polled && !t.Signal.Pressure() {
-			continue
-		}
-		if polled && slices.Contains(eviction.OwnSignals(), t.Signal) { // their figures are not in the summary
-			state := &r.Decision.Thresholds[i]
-			polls = append(polls, notify.MemoryPoll{Signal: t.Signal, Name: t.String(), Path: "/proc/meminfo", Figure: state.Observation.Capacity - state.Limit.Value()})
-			continue
-		}
-		w, err := notify.WatchFor(t, r.Input.Summary, cgroups)
+		t := &r.Decision.Thresholds[i]
 		switch {
-		case err != nil:
-			unwatched = append(unwatched, fmt.Errorf("watch %s: %w", t, err))
-		case polled:
-			polls = append(polls, w)
-		case !slices.Contains(triggers, w): // two thresholds may need the same trigger
-			triggers = append(triggers, w)
+		case slices.ContainsFunc(r.memory, func(l memoryLevel) bool { return l.signal == t.Threshold.Signal }):
+			polls = append(polls, notify.NewMemoryPoll(t, podsCgroup))
+		case t.Threshold.Signal.Pressure():
+			if w := notify.NewStallTrigger(&t.Threshold); !slices.Contains(triggers, notify.Watch(w)) { // two thresholds may need the same trigger
+				triggers = append(triggers, w)
+			}
 		}
 	}
 	if r.memoryErr != nil {

@@ -21,6 +21,7 @@ func TestBurstsMakeFewCalls(t *testing.T) {
 		crossed := func(w MemoryPoll, workingSet int64) NoticeSource {
 			return NoticeSource{Watch: w, Crossing: &Crossing{workingSet, w.Figure}}
 		}
+		text := func(name string, workingSet int64) string { return fmt.Sprintf("%s: working set %d", name, workingSet) }
 		start := time.Now()
 		at := func(ms time.Duration) time.Time { return start.Add(ms * time.Millisecond) }
 		m := newMailbox()
@@ -38,7 +39,11 @@ func TestBurstsMakeFewCalls(t *testing.T) {
 			m.deliver(ctx, time.Second, 100*time.Millisecond, func() time.Duration { return sooner }, func(n Notice) {
 				c := call{time.Since(start), n.At.Sub(start), nil}
 				for _, s := range n.Sources {
-					c.Sources = append(c.Sources, s.String())
+					if s.Timer() {
+						c.Sources = append(c.Sources, "timer")
+						continue
+					}
+					c.Sources = append(c.Sources, text(s.Watch.(MemoryPoll).Name, s.Crossing.WorkingSet))
 				}
 				calls = append(calls, c)
 				time.Sleep(30 * time.Millisecond)        // a round takes time
@@ -64,9 +69,6 @@ func TestBurstsMakeFewCalls(t *testing.T) {
 		cancel()
 		<-ended
 		const ms = time.Millisecond
-		text := func(name string, workingSet int) string {
-			return fmt.Sprintf("%s (): working set %d, above 10", name, workingSet)
-		}
 		want := []call{
 			{50 * ms, 50 * ms, []string{text("a", 11)}},
 			{80 * ms, 60 * ms, []string{text("a", 12)}},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // Notice is the reason for a new read of the node.
@@ -15,7 +17,7 @@ type Notice struct {
 	Sources []NoticeSource
 }
 
-// String lists the sources.
+// String returns what gave notice, for people.
 func (n Notice) String() string {
 	var words []string
 	for _, s := range n.Sources {
@@ -43,15 +45,15 @@ func (s NoticeSource) Timer() bool { return s.Watch == nil }
 
 // String returns what happened, for people.
 func (s NoticeSource) String() string {
-	switch {
+	switch m, isMemory := s.Watch.(MemoryPoll); {
 	case s.Timer():
 		return "timer"
-	case s.Crossing != nil:
-		side := "not above"
+	case isMemory && s.Crossing != nil:
+		side := "is back at"
 		if s.Crossing.Above() {
-			side = "above"
+			side = "passed"
 		}
-		return fmt.Sprintf("%s: working set %d, %s %d", s.Watch, s.Crossing.WorkingSet, side, s.Crossing.Figure)
+		return fmt.Sprintf("%s, as %s %s %s", m.Name, m.Used(), side, humanize.Bytes(float64(s.Crossing.Figure)))
 	case s.Watch == Poll{}:
 		return "a poll of " + s.Watch.String()
 	}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
-
 	"github.com/weir-metrics/weir/eviction"
 )
 
@@ -46,32 +44,30 @@ type StallTrigger struct {
 // averages at this interval.
 const stallWindow = 2 * time.Second
 
-// WatchFor returns what to watch for an eviction threshold: a MemoryPoll for memory, a StallTrigger of
-// the whole node for a pressure signal. It returns an error for any other signal.
+// NewMemoryPoll returns the poll of a threshold of memory or swap that has a figure. podsCgroup is the
+// directory of the memory cgroup of all pods.
+func NewMemoryPoll(t *eviction.ThresholdState, podsCgroup string) MemoryPoll {
+	path := "/proc/meminfo"
+	if t.Threshold.Signal == eviction.AllocatableMemoryAvailable {
+		path = podsCgroup
+	}
+	return MemoryPoll{Signal: t.Threshold.Signal, Name: t.Threshold.String(), Path: path, Figure: t.Observation.Capacity - t.Limit.Value()}
+}
+
+// NewStallTrigger returns the trigger of the whole node for a threshold of a pressure signal.
 //
 // The trigger has the signal's share of a window of 2 s. The kernel computes its averages from
 // samples of 2 s, and an average rises past a figure only if a sample is above the figure. The
 // trigger therefore gives notice whenever avg10 rises past the threshold. It also gives notice of
 // stalls that are too short to raise the average so far.
-func WatchFor(t *eviction.Threshold, s *stats.Summary, c eviction.Cgroups) (Watch, error) {
-	if t.Signal.Pressure() {
-		parts := strings.Split(string(t.Signal), ".")
-		return StallTrigger{
-			Path:   filepath.Join("/proc/pressure", parts[0]),
-			Full:   parts[2] == "full",
-			Stall:  time.Duration(t.Value.Stall / 100 * float64(stallWindow)),
-			Window: stallWindow,
-		}, nil
+func NewStallTrigger(t *eviction.Threshold) StallTrigger {
+	parts := strings.Split(string(t.Signal), ".")
+	return StallTrigger{
+		Path:   filepath.Join("/proc/pressure", parts[0]),
+		Full:   parts[2] == "full",
+		Stall:  time.Duration(t.Value.Stall / 100 * float64(stallWindow)),
+		Window: stallWindow,
 	}
-	n, err := t.CgroupThreshold(s, c)
-	if err != nil {
-		return nil, err
-	}
-	w := MemoryPoll{Signal: t.Signal, Name: t.String(), Path: n.Path, Figure: n.WorkingSet}
-	if t.Signal == eviction.MemoryAvailable {
-		w.Path = "/proc/meminfo"
-	}
-	return w, nil
 }
 
 // Used returns what the poll reads, for people.

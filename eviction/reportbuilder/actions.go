@@ -2,7 +2,6 @@ package reportbuilder
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
@@ -18,7 +17,7 @@ func roundActions(round *guard.Round) []evictionreport.Action {
 	for i := len(round.Outcomes) - 1; i >= 0; i-- {
 		a := newAction(&round.Outcomes[i])
 		if len(round.Notice.Sources) > 0 {
-			a.WokenBy, a.DecidedAfterSeconds = noticeText(round.Notice), round.DecidedAt.Sub(round.Notice.At).Seconds()
+			a.WokenBy, a.DecidedAfterSeconds = round.Notice.String(), round.DecidedAt.Sub(round.Notice.At).Seconds()
 		}
 		if !round.RepeatedSince.IsZero() {
 			a.Since = round.RepeatedSince.UTC()
@@ -40,22 +39,6 @@ func newAction(o *execute.ActionOutcome) evictionreport.Action {
 		a.NotBefore = o.NotBefore.UTC()
 	}
 	return a
-}
-
-// noticeText returns what woke the guard, for people.
-func noticeText(n notify.Notice) string {
-	words := make([]string, len(n.Sources))
-	for i, s := range n.Sources {
-		words[i] = s.String()
-		if m, ok := s.Watch.(notify.MemoryPoll); ok && s.Crossing != nil {
-			side := "is back at"
-			if s.Crossing.Above() {
-				side = "passed"
-			}
-			words[i] = fmt.Sprintf("%s, as %s %s %s", m.Name, m.Used(), side, humanize.Bytes(float64(s.Crossing.Figure)))
-		}
-	}
-	return strings.Join(words, "; ")
 }
 
 // newWatch returns the description of a watch.

@@ -60,7 +60,7 @@ func fillFromRound(r *evictionreport.EvictionReport, round *guard.Round) {
 	d := round.Decision
 	r.ReadAt, r.DecidedAt = round.ReadAt.UTC(), round.DecidedAt.UTC()
 	if len(round.Notice.Sources) > 0 {
-		r.WokenBy, r.DecidedAfterSeconds = noticeText(round.Notice), round.DecidedAt.Sub(round.Notice.At).Seconds()
+		r.WokenBy, r.DecidedAfterSeconds = round.Notice.String(), round.DecidedAt.Sub(round.Notice.At).Seconds()
 	}
 	r.Outcome = string(d.Outcome)
 	if d.Err != nil {

@@ -103,11 +103,14 @@ func watch(t *testing.T, in *eviction.Input, name string) notify.Watch {
 	if name == "stall" {
 		return notify.StallTrigger{Path: "/proc/pressure/memory", Stall: 400 * time.Millisecond, Window: 2 * time.Second}
 	}
-	w, err := notify.WatchFor(&in.Settings.Thresholds[0], in.Summary, eviction.Cgroups{Mount: "/sys/fs/cgroup/memory", Pods: "/kubepods"})
-	if err != nil {
-		t.Fatal(err)
+	d, first := eviction.Decide(in), in.Settings.Thresholds[0].String()
+	for i := range d.Thresholds {
+		if s := &d.Thresholds[i]; s.Threshold.String() == first && s.Observation != nil {
+			return notify.NewMemoryPoll(s, "/sys/fs/cgroup/memory/kubepods")
+		}
 	}
-	return w
+	t.Fatalf("there is no figure for %s", first)
+	return nil
 }
 
 // circumstance parses a line about the round itself. It returns false if the line is about the
