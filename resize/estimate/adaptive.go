@@ -96,12 +96,12 @@ func (a *Adaptive) Recommend(time.Time) resize.Amounts {
 	o := &a.options
 	if a.cpu.total > 0 {
 		used := a.cpu.percentile(o.CPUPercentile / 100)
-		a.last.CPU = hold(a.last.CPU, roundUp(resize.CPU, used*(1+o.CPUMargin), 0), o.CPUHold)
+		a.last.CPU = hold(a.last.CPU, roundUp(resize.CPU, used*(1+o.CPUMargin)), o.CPUHold)
 	}
 	if len(a.peaks) > 0 {
 		peak := slices.Max(a.peaks)
 		margin := min(max(o.SpreadFactor*deviation(a.peaks), o.LeastMargin*peak), o.MostMargin*peak)
-		a.last.Memory = hold(a.last.Memory, roundUp(resize.Memory, peak+margin, 0), o.MemoryHold)
+		a.last.Memory = hold(a.last.Memory, roundUp(resize.Memory, peak+margin), o.MemoryHold)
 	}
 	return a.last
 }

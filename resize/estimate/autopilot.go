@@ -25,19 +25,15 @@ type AutopilotResource struct {
 	LoadPercentile float64
 	// HalfLife is the age at which a sample has half the weight.
 	HalfLife time.Duration
-	// Floor is the smallest recommendation, in millicores or bytes.
-	Floor int64
 }
 
 // AutopilotDefaults returns what the paper uses for a serving job of normal latency sensitivity with a
 // low tolerance of OOM kills: 95% of the load for CPU, and 98% for memory, with half-lives of 12 and 48
-// hours. The paper adds 10 to 15%, less for large requests (here always 15%). It has no floor; this one
-// is that of package resize.
+// hours. The paper adds 10 to 15%, less for large requests (here always 15%).
 func AutopilotDefaults() AutopilotOptions {
-	floor := resize.Defaults()
 	return AutopilotOptions{
-		CPU:          AutopilotResource{LoadPercentile: 95, HalfLife: 12 * time.Hour, Floor: floor.CPU.Floor},
-		Memory:       AutopilotResource{LoadPercentile: 98, HalfLife: 48 * time.Hour, Floor: floor.Memory.Floor},
+		CPU:          AutopilotResource{LoadPercentile: 95, HalfLife: 12 * time.Hour},
+		Memory:       AutopilotResource{LoadPercentile: 98, HalfLife: 48 * time.Hour},
 		SafetyMargin: 0.15, Stabilization: time.Hour,
 	}
 }
@@ -95,7 +91,7 @@ func (a *Autopilot) Recommend(now time.Time) (requests resize.Amounts) {
 		if len(w.recommended) == 0 {
 			return resize.Amount{}
 		}
-		return roundUp(r, w.highest(now.Add(-a.options.Stabilization)), w.options.Floor)
+		return roundUp(r, w.highest(now.Add(-a.options.Stabilization)))
 	}
 	return resize.Amounts{CPU: recommend(resize.CPU, &a.cpu), Memory: recommend(resize.Memory, &a.memory)}
 }

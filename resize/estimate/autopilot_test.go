@@ -110,7 +110,6 @@ func TestAutopilotIsItsFormulas(t *testing.T) {
 			o := estimate.AutopilotDefaults()
 			o.CPU.LoadPercentile, o.Memory.LoadPercentile = percent, percent
 			o.CPU.HalfLife = []time.Duration{o.CPU.HalfLife, time.Hour, 24 * time.Hour}[n%3]
-			o.CPU.Floor, o.Memory.Floor = 1, 1
 			e := estimate.NewAutopilot(o)
 			for i, sample := range samples {
 				e.Observe(sample)

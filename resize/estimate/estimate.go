@@ -5,7 +5,7 @@
 //   - KRR: the simple strategy of Robusta's Kubernetes Resource Recommender
 //   - Autopilot: the moving windows of Google's Autopilot
 //
-// Adaptive is weir's own.
+// Adaptive is weir's own. None of them has a floor: package resize has one for all.
 //
 // The caller feeds an Estimator with the history of one container of a workload, of all its pods, and
 // asks it for the requests at a time:
@@ -71,12 +71,12 @@ func (s *Sample) amount() int64 {
 	return int64(math.Ceil(s.Value))
 }
 
-// roundUp returns a recommendation in cores or bytes as an amount, which is not below floor.
-func roundUp(r resize.Resource, value float64, floor int64) resize.Amount {
+// roundUp returns a recommendation in cores or bytes as an amount.
+func roundUp(r resize.Resource, value float64) resize.Amount {
 	if r == resize.CPU {
 		value *= 1000
 	}
-	return resize.Of(max(int64(ceil(value)), floor))
+	return resize.Of(int64(ceil(value)))
 }
 
 // ceil rounds up. A rounding error in the last bits of value does not make the result larger.

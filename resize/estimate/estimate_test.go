@@ -21,13 +21,11 @@ import (
 // begin is the start of every history.
 var begin = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 
-// newEstimators returns one of each kind, all with these floors.
-func newEstimators(cpu, memory int64) map[string]estimate.Estimator {
-	vpa, krr, autopilot := estimate.VPADefaults(), estimate.KRRDefaults(), estimate.AutopilotDefaults()
-	vpa.CPU.Floor, vpa.Memory.Floor = cpu, memory
-	krr.Floor = resize.Amounts{CPU: resize.Of(cpu), Memory: resize.Of(memory)}
-	autopilot.CPU.Floor, autopilot.Memory.Floor = cpu, memory
-	return map[string]estimate.Estimator{"vpa": estimate.NewVPA(vpa), "krr": estimate.NewKRR(krr), "autopilot": estimate.NewAutopilot(autopilot)}
+// newEstimators returns one of each tool.
+func newEstimators() map[string]estimate.Estimator {
+	return map[string]estimate.Estimator{
+		"vpa": estimate.ToolVPA.NewEstimator(), "krr": estimate.ToolKRR.NewEstimator(), "autopilot": estimate.ToolAutopilot.NewEstimator(),
+	}
 }
 
 // TestTranscripts runs testdata. Each line of a history has a pod, a resource, the time of the first
@@ -57,23 +55,18 @@ func newFromArguments(t *testing.T, d *datadriven.TestData) estimate.Estimator {
 	switch d.Cmd {
 	case "vpa":
 		o := estimate.VPADefaults()
-		o.CPU.Floor, o.Memory.Floor = 1, 1
 		if text := argument("peak-interval"); text != "" {
 			o.PeakInterval = duration(t, text)
 		}
 		return estimate.NewVPA(o)
 	case "krr":
 		o := estimate.KRRDefaults()
-		o.Floor = resize.Amounts{}
-		o.OOMKills = d.HasArg("oom-kills")
 		if text := argument("history"); text != "" {
 			o.History = duration(t, text)
 		}
 		return estimate.NewKRR(o)
 	case "autopilot":
-		o := estimate.AutopilotDefaults()
-		o.CPU.Floor, o.Memory.Floor = 1, 1
-		return estimate.NewAutopilot(o)
+		return estimate.NewAutopilot(estimate.AutopilotDefaults())
 	}
 	t.Fatalf("%s: what is %q?", d.Pos, d.Cmd)
 	return nil
@@ -104,7 +97,7 @@ func (h *history) read(words []string) {
 	add := func(at time.Time, do func(estimate.Estimator) string) { h.events = append(h.events, event{at, do}) }
 	if words[0] == "at" {
 		at := begin.Add(duration(h.t, words[1]))
-		add(at, func(e estimate.Estimator) string { return words[1] + ": " + describe(e, at) })
+		add(at, func(e estimate.Estimator) string { return words[1] + ": " + formatAmounts(e.Recommend(at)) })
 		return
 	}
 	pod, at := words[0], begin.Add(duration(h.t, words[2]))
@@ -150,15 +143,6 @@ func (h *history) run(e estimate.Estimator) string {
 	return out.String()
 }
 
-func describe(e estimate.Estimator, at time.Time) string {
-	text := formatAmounts(e.Recommend(at))
-	if vpa, ok := e.(*estimate.VPA); ok {
-		lower, upper := vpa.Bounds()
-		text += fmt.Sprintf("; lower bound %s; upper bound %s", formatAmounts(lower), formatAmounts(upper))
-	}
-	return text
-}
-
 func formatAmounts(a resize.Amounts) string {
 	var words []string
 	for _, r := range resize.Resources() {
@@ -172,7 +156,7 @@ func formatAmounts(a resize.Amounts) string {
 }
 
 func TestNothingIsRecommendedWithoutSamples(t *testing.T) {
-	for name, e := range newEstimators(1, 1) {
+	for name, e := range newEstimators() {
 		if got := e.Recommend(begin); got != (resize.Amounts{}) {
 			t.Errorf("%s: got %+v, want no amount", name, got)
 		}
@@ -180,7 +164,7 @@ func TestNothingIsRecommendedWithoutSamples(t *testing.T) {
 }
 
 func TestImpossibleValuesAreIgnored(t *testing.T) {
-	for name, e := range newEstimators(1, 1) {
+	for name, e := range newEstimators() {
 		for i, value := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 1e300} {
 			for _, r := range append(resize.Resources(), "ephemeral-storage") {
 				if r == "ephemeral-storage" {
@@ -191,21 +175,6 @@ func TestImpossibleValuesAreIgnored(t *testing.T) {
 		}
 		if got := e.Recommend(begin.Add(time.Hour)); got != (resize.Amounts{}) {
 			t.Errorf("%s: got %+v, want no amount", name, got)
-		}
-	}
-}
-
-// A container that uses nothing has the floor, and the same floor from all.
-func TestFloorsAreEqual(t *testing.T) {
-	want := resize.Amounts{CPU: resize.Of(25), Memory: resize.Of(64 << 20)}
-	for name, e := range newEstimators(25, 64<<20) {
-		for i := range 200 {
-			for _, r := range resize.Resources() {
-				e.Observe(estimate.Sample{Pod: "web-1", Resource: r, UsagePoint: resize.UsagePoint{At: begin.Add(time.Duration(i) * time.Minute)}})
-			}
-		}
-		if got := e.Recommend(begin.Add(200 * time.Minute)); got != want {
-			t.Errorf("%s: got %+v, want %+v", name, got, want)
 		}
 	}
 }
@@ -232,9 +201,9 @@ func randomHistory(r *rand.Rand) (samples []estimate.Sample, end time.Time) {
 
 func TestSameHistoryHasTheSameResult(t *testing.T) {
 	samples, end := randomHistory(rand.New(rand.NewPCG(1, 2)))
-	for name := range newEstimators(1, 1) {
+	for name := range newEstimators() {
 		recommend := func() resize.Amounts {
-			e := newEstimators(1, 1)[name]
+			e := newEstimators()[name]
 			for _, s := range samples {
 				e.Observe(s)
 			}

@@ -15,24 +15,15 @@ type KRROptions struct {
 	CPUPercentile float64
 	// MemoryBuffer is the share that is added to the highest use of memory: --memory_buffer_percentage.
 	MemoryBuffer float64
-	// OOMKills makes the recommendation cover memory limits at which the container was killed, with
-	// OOMBuffer as the share that is added: --use_oomkill_data, --oom_memory_buffer_percentage.
-	OOMKills  bool
-	OOMBuffer float64
 	// History is the time that the recommendation looks back: --history_duration.
 	History time.Duration
 	// MinSamples is the number of samples, of all pods, that a recommendation needs: --points_required.
 	MinSamples int
-	// Floor has the smallest recommendations: --cpu-min, --mem-min.
-	Floor resize.Amounts
 }
 
 // KRRDefaults returns the defaults of KRR.
 func KRRDefaults() KRROptions {
-	return KRROptions{
-		CPUPercentile: 95, MemoryBuffer: 0.15, OOMBuffer: 0.25, History: 14 * 24 * time.Hour, MinSamples: 100,
-		Floor: resize.Amounts{CPU: resize.Of(10), Memory: resize.Of(100 << 20)},
-	}
+	return KRROptions{CPUPercentile: 95, MemoryBuffer: 0.15, History: 14 * 24 * time.Hour, MinSamples: 100}
 }
 
 // KRR recommends as the simple strategy of Robusta's Kubernetes Resource Recommender does
@@ -40,14 +31,14 @@ func KRRDefaults() KRROptions {
 // core/integrations/prometheus/metrics, and the rounding in core/runner.py):
 //
 //	CPU    = max over pods of quantile_over_time(percentile, use of the pod)
-//	memory = max(highest use × (1 + buffer), highest limit of an OOM kill × (1 + OOM buffer))
+//	memory = highest use × (1 + buffer)
 //
 // KRR reads its samples from a Prometheus in steps of 75 seconds: the mean of a step for CPU, and its
-// last value for memory. It rounds CPU up to a millicore and memory up to a MiB.
+// last value for memory. It rounds CPU up to a millicore and memory up to a MiB. Its floors, and its
+// option to use OOM kills, are left out.
 type KRR struct {
 	options KRROptions
 	pods    map[string]*krrPod
-	kills   []OOMKill
 }
 
 // krrPod has the samples of one pod.
@@ -74,8 +65,8 @@ func (k *KRR) Observe(s Sample) {
 	}
 }
 
-// ObserveOOMKill implements Estimator.
-func (k *KRR) ObserveOOMKill(kill OOMKill) { k.kills = append(k.kills, kill) }
+// ObserveOOMKill implements Estimator. KRR does not use OOM kills by default.
+func (k *KRR) ObserveOOMKill(OOMKill) {}
 
 // Recommend implements Estimator. It forgets what is older than the history.
 func (k *KRR) Recommend(now time.Time) (requests resize.Amounts) {
@@ -92,17 +83,12 @@ func (k *KRR) Recommend(now time.Time) (requests resize.Amounts) {
 			memory = max(memory, point.Value*(1+k.options.MemoryBuffer))
 		}
 	}
-	if k.options.OOMKills {
-		for _, kill := range k.kills {
-			memory = max(memory, float64(kill.Limit)*(1+k.options.OOMBuffer))
-		}
-	}
 	if cpuSamples >= max(1, k.options.MinSamples) {
-		requests.CPU = roundUp(resize.CPU, cpu, k.options.Floor.CPU.Value)
+		requests.CPU = roundUp(resize.CPU, cpu)
 	}
 	if memorySamples >= max(1, k.options.MinSamples) {
 		const mebibyte = 1 << 20
-		requests.Memory = roundUp(resize.Memory, ceil(memory/mebibyte)*mebibyte, k.options.Floor.Memory.Value)
+		requests.Memory = roundUp(resize.Memory, ceil(memory/mebibyte)*mebibyte)
 	}
 	return requests
 }
@@ -116,7 +102,6 @@ func (k *KRR) forget(start time.Time) {
 			delete(k.pods, name)
 		}
 	}
-	k.kills = slices.DeleteFunc(k.kills, func(kill OOMKill) bool { return !kill.At.After(start) })
 }
 
 // quantile returns what PromQL's quantile_over_time returns: between two values it interpolates.

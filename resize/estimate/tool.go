@@ -8,8 +8,7 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// Tool is a tool whose estimator computes the requests of package resize, with its default options. It
-// has no floor of its own: package resize has one for all.
+// Tool is a tool whose estimator computes the requests of package resize, with its default options.
 type Tool string
 
 // The tools.
@@ -40,23 +39,17 @@ func ParseTool(name string) (resize.Tool, error) {
 	return Tool(name), nil
 }
 
-// NewEstimator returns an estimator of the tool without a floor.
+// NewEstimator returns an estimator of the tool.
 func (t Tool) NewEstimator() Estimator {
 	switch t {
 	case ToolKRR:
-		o := KRRDefaults()
-		o.Floor = resize.Amounts{}
-		return NewKRR(o)
+		return NewKRR(KRRDefaults())
 	case ToolAdaptive:
 		return NewAdaptive(AdaptiveDefaults())
 	case ToolAutopilot:
-		o := AutopilotDefaults()
-		o.CPU.Floor, o.Memory.Floor = 0, 0
-		return NewAutopilot(o)
+		return NewAutopilot(AutopilotDefaults())
 	}
-	o := VPADefaults()
-	o.CPU.Floor, o.Memory.Floor = 0, 0
-	return NewVPA(o)
+	return NewVPA(VPADefaults())
 }
 
 // Estimate implements resize.Tool, at the time of the last point.

@@ -1,7 +1,6 @@
 package estimate
 
 import (
-	"math"
 	"time"
 
 	"github.com/weir-metrics/weir/resize"
@@ -24,40 +23,20 @@ type VPAOptions struct {
 
 // VPAResource configures VPA for one resource.
 type VPAResource struct {
-	// Target, LowerBound and UpperBound are the shares of the samples that the recommendations cover:
-	// --target-cpu-percentile, --recommendation-lower-bound-cpu-percentile and others.
-	Target, LowerBound, UpperBound float64
+	// Target is the share of the samples that the recommendation covers: --target-cpu-percentile,
+	// --target-memory-percentile.
+	Target float64
 	// HalfLife is the age at which a sample has half the weight: --cpu-histogram-decay-half-life,
 	// --memory-histogram-decay-half-life.
 	HalfLife time.Duration
-	// Confidence is the length of the history at which the upper bound is doubled:
-	// --confidence-interval-cpu, --confidence-interval-memory.
-	Confidence time.Duration
-	// Floor is the smallest recommendation, in millicores or bytes. VPAFloor returns that of VPA.
-	Floor int64
 }
 
-// VPADefaults returns the defaults of VPA's recommender 1.8.1, with its floor of a pod that has one
-// container.
+// VPADefaults returns the defaults of VPA's recommender 1.8.1.
 func VPADefaults() VPAOptions {
-	resource := VPAResource{Target: 0.9, LowerBound: 0.5, UpperBound: 0.95, HalfLife: 24 * time.Hour, Confidence: 24 * time.Hour}
-	o := VPAOptions{
+	resource := VPAResource{Target: 0.9, HalfLife: 24 * time.Hour}
+	return VPAOptions{
 		CPU: resource, Memory: resource, SafetyMargin: 0.15, PeakInterval: 24 * time.Hour,
 		OOMRatio: 1.2, OOMLeast: 100 << 20,
-	}
-	floor := VPAFloor(25, 250, 1)
-	o.CPU.Floor, o.Memory.Floor = floor.CPU.Value, floor.Memory.Value
-	return o
-}
-
-// VPAFloor returns the smallest recommendation of VPA for each container of a pod. VPA divides the
-// floor of a pod, --pod-recommendation-min-cpu-millicores and --pod-recommendation-min-memory-mb,
-// evenly among its containers.
-func VPAFloor(millicores, mebibytes float64, containers int) resize.Amounts {
-	share := 1 / float64(containers)
-	return resize.Amounts{
-		CPU:    resize.Of(scale(truncate(millicores*0.001*1000), share)),
-		Memory: resize.Of(scale(truncate(mebibytes*1024*1024), share)),
 	}
 }
 
@@ -68,16 +47,14 @@ func VPAFloor(millicores, mebibytes float64, containers int) resize.Amounts {
 // An OOM kill counts as a peak above the larger of the memory request and the peak so far. A
 // recommendation is a percentile of the histogram plus the safety margin.
 //
-// Three things that VPA's process does around this are left to the caller. It starts again when a
+// Four things that VPA's process does around this are left to the caller. It has a floor for each pod,
+// and bounds of the recommendation outside of which it evicts a pod. It starts again when a
 // workload had no sample for eight days. It restores the histograms from checkpoints, rounded. And it
 // has a histogram for each set of pod labels and adds them up in a random order, where this has one
 // histogram: sums may differ in their last bit.
 type VPA struct {
 	options     VPAOptions
 	cpu, memory decayingHistogram
-	// first, last and samples are about samples of CPU. VPA judges both resources by them.
-	first, last time.Time
-	samples     int
 	pods        map[string]*vpaPod
 }
 
@@ -129,13 +106,6 @@ func (v *VPA) observeCPU(p *vpaPod, at time.Time, millicores int64) {
 	}
 	v.cpu.add(float64(millicores)/1000, cpuSampleWeight, at)
 	p.lastCPU = at
-	if v.samples == 0 || at.Before(v.first) {
-		v.first = at
-	}
-	if at.After(v.last) {
-		v.last = at
-	}
-	v.samples++
 }
 
 // observeMemory adds memory that the pod needed. kind is the peak that it may replace, of samples or
@@ -171,41 +141,16 @@ func (v *VPA) ObserveOOMKill(k OOMKill) {
 	v.observeMemory(p, k.At, max(used+v.options.OOMLeast, scale(used, v.options.OOMRatio)), &p.oomPeak)
 }
 
-// Recommend implements Estimator with the target of VPA. VPA recommends its floor for a resource
-// without samples; here the amount is not set.
+// Recommend implements Estimator with the target of VPA.
 func (v *VPA) Recommend(time.Time) resize.Amounts {
-	return v.requests(v.options.CPU.Target, v.options.Memory.Target, func(float64) float64 { return 1 })
-}
-
-// Bounds returns the lower and the upper bound of the recommendation. VPA evicts a pod whose request is
-// outside of them. A short history has a low lower bound and a high upper bound.
-func (v *VPA) Bounds() (lower, upper resize.Amounts) {
-	lower = v.requests(v.options.CPU.LowerBound, v.options.Memory.LowerBound, func(confidence float64) float64 {
-		return math.Pow(1+0.001/confidence, -2)
-	})
-	upper = v.requests(v.options.CPU.UpperBound, v.options.Memory.UpperBound, func(confidence float64) float64 {
-		return 1 + 1/confidence
-	})
-	return lower, upper
-}
-
-// requests returns the percentiles with the safety margin. widen returns the factor for a confidence.
-func (v *VPA) requests(cpu, memory float64, widen func(confidence float64) float64) (requests resize.Amounts) {
-	request := func(h *decayingHistogram, unit, share float64, o *VPAResource) resize.Amount {
+	request := func(h *decayingHistogram, unit float64, o *VPAResource) resize.Amount {
 		if h.reference.IsZero() {
 			return resize.Amount{}
 		}
-		amount := truncate(h.percentile(share) * unit)
-		amount += scale(amount, v.options.SafetyMargin)
-		return resize.Of(max(scale(amount, widen(v.confidence(o.Confidence))), o.Floor))
+		amount := truncate(h.percentile(o.Target) * unit)
+		return resize.Of(amount + scale(amount, v.options.SafetyMargin))
 	}
-	return resize.Amounts{CPU: request(&v.cpu, 1000, cpu, &v.options.CPU), Memory: request(&v.memory, 1, memory, &v.options.Memory)}
-}
-
-// confidence returns how long the history is, in intervals: by its time and, for one sample in a
-// minute, by its number of samples.
-func (v *VPA) confidence(interval time.Duration) float64 {
-	return min(float64(v.last.Sub(v.first))/float64(interval), float64(v.samples)/interval.Minutes())
+	return resize.Amounts{CPU: request(&v.cpu, 1000, &v.options.CPU), Memory: request(&v.memory, 1, &v.options.Memory)}
 }
 
 // scale returns an amount multiplied by a factor.

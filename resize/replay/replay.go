@@ -115,14 +115,14 @@ func (o *Options) aim(r resize.Resource) resize.Aim {
 	return a
 }
 
-// newEstimator returns an estimator without a floor; nil for weir's own rule.
+// newEstimator returns an estimator; nil for weir's own rule.
 func (o *Options) newEstimator(name string) estimate.Estimator {
 	switch name {
 	case estimate.OwnRule:
 		return nil
 	case string(estimate.ToolVPA):
 		v := estimate.VPADefaults()
-		v.CPU.Floor, v.Memory.Floor, v.PeakInterval = 0, 0, o.VPAPeaks
+		v.PeakInterval = o.VPAPeaks
 		return estimate.NewVPA(v)
 	}
 	return estimate.Tool(name).NewEstimator()

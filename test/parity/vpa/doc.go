@@ -1,8 +1,8 @@
 // Package vpa compares weir's estimator VPA (resize/estimate) with the recommender of Kubernetes'
 // Vertical Pod Autoscaler 1.8.1, its packages unchanged, on random histories of a workload: samples,
 // OOM kills, pods that come and go, gaps, and samples out of order. Configuration, policy of the
-// VerticalPodAutoscaler and feature gates vary from case to case. Target, lower and upper bound are
-// compared in millicores and bytes; any difference fails.
+// VerticalPodAutoscaler and feature gates vary from case to case. The targets are compared in millicores
+// and bytes, above upstream's floor, which weir leaves out; any difference fails.
 //
 //	go test -C test/parity/vpa                      # 6,000 histories, some seconds
 //	go test -C test/parity/vpa -v -cases 100000     # as for a release; -v prints how often each branch was met

@@ -43,7 +43,7 @@ const enough = 1000
 var branches = []string{
 	"gate on, policy has its fields", "gate off, policy has its fields", "several containers",
 	"sample discarded", "OOM kill discarded", "OOM kill counted", "100 half-lives passed",
-	"target at the floor", "target above the floor", "lower bound below the target", "upper bound infinite",
+	"target at the floor", "target above the floor",
 	"last bucket", "no sample of memory",
 }
 
@@ -77,6 +77,7 @@ type comparison struct {
 	*rand.Rand
 	seen     map[string]int
 	options  estimate.VPAOptions
+	floor    map[resize.Resource]int64 // upstream's, which weir leaves out
 	weir     *estimate.VPA
 	cluster  model.ClusterState
 	upstream logic.PodResourceRecommender
@@ -113,16 +114,13 @@ func newComparison(r *rand.Rand, seen map[string]int) *comparison {
 	if containers > 1 {
 		seen["several containers"]++
 	}
-	floor := estimate.VPAFloor(recommendation.PodMinCPUMillicores, recommendation.PodMinMemoryMb, containers)
+	ofContainer := func(amount float64) int64 { return int64(float64(int64(amount)) * (1 / float64(containers))) } // a container's, of a pod's
+	c.floor = map[resize.Resource]int64{
+		resize.CPU: ofContainer(recommendation.PodMinCPUMillicores * 0.001 * 1000), resize.Memory: ofContainer(recommendation.PodMinMemoryMb * 1024 * 1024),
+	}
 	c.options = estimate.VPAOptions{
-		CPU: estimate.VPAResource{
-			Target: recommendation.TargetCPUPercentile, LowerBound: recommendation.LowerBoundCPUPercentile, UpperBound: recommendation.UpperBoundCPUPercentile,
-			HalfLife: config.CPUHistogramDecayHalfLife, Confidence: recommendation.ConfidenceIntervalCPU, Floor: floor.CPU.Value,
-		},
-		Memory: estimate.VPAResource{
-			Target: recommendation.TargetMemoryPercentile, LowerBound: recommendation.LowerBoundMemoryPercentile, UpperBound: recommendation.UpperBoundMemoryPercentile,
-			HalfLife: config.MemoryHistogramDecayHalfLife, Confidence: recommendation.ConfidenceIntervalMemory, Floor: floor.Memory.Value,
-		},
+		CPU:          estimate.VPAResource{Target: recommendation.TargetCPUPercentile, HalfLife: config.CPUHistogramDecayHalfLife},
+		Memory:       estimate.VPAResource{Target: recommendation.TargetMemoryPercentile, HalfLife: config.MemoryHistogramDecayHalfLife},
 		SafetyMargin: recommendation.SafetyMarginFraction, PeakInterval: interval, OOMRatio: ratio, OOMLeast: int64(least),
 	}
 	policy := c.policy()
@@ -305,34 +303,17 @@ func (c *comparison) compare() string {
 	object := c.cluster.VPAs()[model.VpaID{Namespace: namespace, VpaName: "web"}]
 	want := c.upstream.GetRecommendedPodResources(object.AggregateStateByContainerName())[container]
 	target := c.weir.Recommend(c.now)
-	lower, upper := c.weir.Bounds()
 	c.count(want)
 	for _, r := range resize.Resources() {
-		for _, side := range []struct {
-			name string
-			got  resize.Amounts
-			want model.Resources
-		}{{"target", target, want.Target}, {"lower bound", lower, want.LowerBound}, {"upper bound", upper, want.UpperBound}} {
-			got := side.got.Get(r)
-			if got.Set != c.measured[r] {
-				return c.describe("%s of %s: set is %v, and measured is %v", side.name, r, got.Set, c.measured[r])
-			}
-			if !got.Set { // upstream recommends its floor
-				got.Value = c.floor(r)
-			}
-			if got.Value != int64(side.want[model.ResourceName(r)]) {
-				return c.describe("%s of %s: got %d, want %d", side.name, r, got.Value, side.want[model.ResourceName(r)])
-			}
+		got := target.Get(r)
+		if got.Set != c.measured[r] {
+			return c.describe("target of %s: set is %v, and measured is %v", r, got.Set, c.measured[r])
+		}
+		if value := max(got.Value, c.floor[r]); value != int64(want.Target[model.ResourceName(r)]) {
+			return c.describe("target of %s: got %d, want %d", r, value, want.Target[model.ResourceName(r)])
 		}
 	}
 	return ""
-}
-
-func (c *comparison) floor(r resize.Resource) int64 {
-	if r == resize.Memory {
-		return c.options.Memory.Floor
-	}
-	return c.options.CPU.Floor
 }
 
 // count counts the branches that a recommendation of upstream has met.
@@ -345,10 +326,8 @@ func (c *comparison) count(want logic.RecommendedContainerResources) {
 	meet("no sample of memory", !c.measured[resize.Memory])
 	for _, r := range resize.Resources() {
 		name := model.ResourceName(r)
-		meet("target at the floor", c.measured[r] && int64(want.Target[name]) == c.floor(r))
-		meet("target above the floor", int64(want.Target[name]) > c.floor(r))
-		meet("lower bound below the target", want.LowerBound[name] < want.Target[name])
-		meet("upper bound infinite", want.UpperBound[name] == model.MaxResourceAmount)
+		meet("target at the floor", c.measured[r] && int64(want.Target[name]) == c.floor[r])
+		meet("target above the floor", int64(want.Target[name]) > c.floor[r])
 	}
 	meet("last bucket", want.Target[model.ResourceCPU] > 1_000_000 || want.Target[model.ResourceMemory] > 1e12)
 }
