@@ -1,11 +1,13 @@
 package resize
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/internal/trace"
 )
 
 // Load is what the pods of a workload used of a resource, at the times at which an HPA would have read it.
@@ -55,35 +57,18 @@ func (w *Workload) Loads(use func(m Member, container string, r Resource) []Usag
 
 // usageSeries is the usage of a container, sorted by time, and not empty.
 type usageSeries struct {
-	points   []UsagePoint
-	interval time.Duration // the median time between two readings
+	points   trace.Series
+	interval time.Duration // the usual time between two readings
 }
 
-func newSeries(points []UsagePoint) usageSeries {
+func newSeries(points trace.Series) usageSeries {
 	slices.SortFunc(points, func(a, b UsagePoint) int { return a.At.Compare(b.At) })
-	s := usageSeries{points, syncPeriod}
-	var gaps []time.Duration
-	for i := 1; i < len(points); i++ {
-		gaps = append(gaps, points[i].At.Sub(points[i-1].At))
-	}
-	if slices.Sort(gaps); len(gaps) > 0 {
-		s.interval = gaps[len(gaps)/2]
-	}
-	return s
+	return usageSeries{points, cmp.Or(points.Step(), syncPeriod)}
 }
 
 // at returns the newest reading at a time, unless it is too old for a metrics API.
 func (s *usageSeries) at(t time.Time) (value float64, ok bool) {
-	i, _ := slices.BinarySearchFunc(s.points, t, func(p UsagePoint, t time.Time) int {
-		if p.At.After(t) {
-			return 1
-		}
-		return -1
-	})
-	if i == 0 || t.Sub(s.points[i-1].At) > s.interval*5/2+syncPeriod {
-		return 0, false
-	}
-	return s.points[i-1].Value, true
+	return s.points.At(t, s.interval*5/2+syncPeriod+time.Nanosecond)
 }
 
 // loadReadings adds up the usage of pods, given by pod and container. A pod is there from its first

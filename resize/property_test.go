@@ -57,7 +57,7 @@ func (d dice) points() []UsagePoint {
 	points := make([]UsagePoint, d.IntN(100))
 	scale := math.Pow(10, float64(d.IntN(14)-3))
 	for i := range points {
-		points[i] = UsagePoint{begin.Add(time.Duration(d.IntN(60)) * time.Minute), d.Float64() * scale}
+		points[i] = UsagePoint{At: begin.Add(time.Duration(d.IntN(60)) * time.Minute), Value: d.Float64() * scale}
 		if d.IntN(50) == 0 {
 			points[i].Value = []float64{math.NaN(), math.Inf(1), -1, 1e300}[d.IntN(4)]
 		}

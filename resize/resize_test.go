@@ -167,7 +167,7 @@ func (w *fixture) readUsed(t *testing.T, words []string) {
 			}
 		}
 		for range n {
-			w.used[key] = append(w.used[key], UsagePoint{begin.Add(time.Duration(len(w.used[key])) * every), v})
+			w.used[key] = append(w.used[key], UsagePoint{At: begin.Add(time.Duration(len(w.used[key])) * every), Value: v})
 		}
 	}
 }

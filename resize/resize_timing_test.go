@@ -13,7 +13,7 @@ func BenchmarkRecommend(b *testing.B) {
 	d := dice{rand.New(rand.NewPCG(7, 8))}
 	points := make([]UsagePoint, 60) // 15 minutes
 	for i := range points {
-		points[i] = UsagePoint{begin.Add(time.Duration(i) * 15 * time.Second), d.Float64() / 10}
+		points[i] = UsagePoint{At: begin.Add(time.Duration(i) * 15 * time.Second), Value: d.Float64() / 10}
 	}
 	p := &PodResources{Phase: string(cluster.Running), Containers: []ContainerResources{
 		{Name: "app", Running: true, Requests: Amounts{Of(500), Of(512 << 20)}},

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/internal/trace"
 )
 
 // UsageFigure is the usage of a resource as one number.
@@ -254,10 +255,7 @@ func (f *UsageFigure) duration() string {
 }
 
 // UsagePoint is the usage of a container at a time: cores, or bytes of the working set.
-type UsagePoint struct {
-	At    time.Time
-	Value float64
-}
+type UsagePoint = trace.Reading
 
 // quantile returns the smallest measured value that percent of the points do not exceed (nearest
 // rank); 100 returns the highest value. Points must not be empty.

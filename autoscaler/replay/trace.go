@@ -9,7 +9,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/internal/history"
+	"github.com/weir-metrics/weir/internal/trace"
 )
 
 // Trace is the data of a workload over time.
@@ -56,19 +56,7 @@ type Startup struct {
 }
 
 // Series is a value over time, in order of time.
-type Series []history.Point
-
-// At returns the last value at or before t, if it is younger than hold.
-func (s Series) At(t time.Time, hold time.Duration) (float64, bool) {
-	i, found := slices.BinarySearchFunc(s, t, func(p history.Point, t time.Time) int { return p.At.Compare(t) })
-	if !found {
-		i--
-	}
-	if i < 0 || t.Sub(s[i].At) >= hold {
-		return 0, false
-	}
-	return s[i].Value, true
-}
+type Series = trace.Series
 
 // maxAge is how long a value of the trace is valid.
 func (t *Trace) maxAge() time.Duration { return max(t.Step, time.Second) * 5 / 2 }

@@ -72,8 +72,8 @@ func TestQueryRange(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []TimeSeries{
-		{Labels: map[string]string{}, Points: []Point{{time.Unix(1700000000, 0), 2}}},
-		{Labels: map[string]string{"job": "a"}, Points: []Point{{from, 1}, {from.Add(15 * time.Second), math.NaN()}}},
+		{Labels: map[string]string{}, Points: []Point{{At: time.Unix(1700000000, 0), Value: 2}}},
+		{Labels: map[string]string{"job": "a"}, Points: []Point{{At: from, Value: 1}, {At: from.Add(15 * time.Second), Value: math.NaN()}}},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

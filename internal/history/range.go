@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/weir-metrics/weir/internal/trace"
 )
 
 // pointsPerRequest is half of the number of points that Prometheus returns for a series at most, so
@@ -16,10 +18,7 @@ import (
 const pointsPerRequest = 5500
 
 // Point is a value at a time.
-type Point struct {
-	At    time.Time
-	Value float64
-}
+type Point = trace.Reading
 
 // TimeSeries is one series over time.
 type TimeSeries struct {
@@ -124,7 +123,7 @@ func decodeRange(status int, body []byte) ([]TimeSeries, error) {
 		}
 		line := TimeSeries{Labels: s.Metric, Points: make([]Point, len(s.Values))}
 		for i, p := range s.Values {
-			line.Points[i] = Point{p.time(), p.value}
+			line.Points[i] = Point{At: p.time(), Value: p.value}
 			if i > 0 && !line.Points[i].At.After(line.Points[i-1].At) {
 				return nil, fmt.Errorf("read Prometheus' answer: its points are not in order of time")
 			}

@@ -67,3 +67,12 @@ func (s Series) Peak() (peak float64) {
 func (s Series) Through(at time.Time) Series {
 	return s[:sort.Search(len(s), func(i int) bool { return s[i].At.After(at) })]
 }
+
+// At returns the last value at or before a time, if it is younger than hold.
+func (s Series) At(at time.Time, hold time.Duration) (value float64, ok bool) {
+	known := s.Through(at)
+	if len(known) == 0 || at.Sub(known[len(known)-1].At) >= hold {
+		return 0, false
+	}
+	return known[len(known)-1].Value, true
+}

@@ -91,11 +91,7 @@ func (u *ContainerUsage) Entities(requests *ContainerUsage) (entities []trace.En
 			if byName[name] == nil {
 				byName[name] = map[string]trace.Series{}
 			}
-			series := make(trace.Series, len(points))
-			for i, p := range points {
-				series[i] = trace.Reading(p)
-			}
-			byName[name][string(k.resource)+suffix] = series
+			byName[name][string(k.resource)+suffix] = points
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
@@ -142,9 +138,7 @@ func (r *Request) read(ctx context.Context, h *history.Client, values string, qu
 			found := map[containerKey][]resize.UsagePoint{}
 			for _, line := range lines {
 				k := containerKey{line.Labels["namespace"], line.Labels["pod"], line.Labels["container"], what}
-				for _, p := range line.Points {
-					found[k] = append(found[k], resize.UsagePoint(p))
-				}
+				found[k] = append(found[k], line.Points...)
 			}
 			for k, points := range found {
 				if u.series[k] == nil {
@@ -187,11 +181,7 @@ func ReadNodes(ctx context.Context, h *history.Client, nodes []string, from, to 
 			return nil, fmt.Errorf("read %s use of nodes: %w", series.resource, err)
 		}
 		for _, line := range lines {
-			points := make([]resize.UsagePoint, len(line.Points))
-			for i, p := range line.Points {
-				points[i] = resize.UsagePoint(p)
-			}
-			readings.Add(line.Labels["node"], line.Labels["cgroup"], series.resource, points)
+			readings.Add(line.Labels["node"], line.Labels["cgroup"], series.resource, line.Points)
 		}
 	}
 	return readings, nil

@@ -273,12 +273,11 @@ type player struct {
 }
 
 func (p *player) observe(r trace.Reading) {
-	point := resize.UsagePoint(r)
 	if p.estimator != nil {
-		p.estimator.Observe(estimate.Sample{Resource: p.resource, UsagePoint: point})
+		p.estimator.Observe(estimate.Sample{Resource: p.resource, UsagePoint: r})
 		p.seen = p.seen[:0] // the estimator has the others
 	}
-	p.seen = append(p.seen, point)
+	p.seen = append(p.seen, r)
 }
 
 // judge counts a reading, and lets the rule see what it could have seen.

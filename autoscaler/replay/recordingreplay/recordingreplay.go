@@ -23,8 +23,8 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/replay"
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/internal/recording"
+	"github.com/weir-metrics/weir/internal/trace"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -139,7 +139,7 @@ func (c *RecordingCollector) AddRound(now time.Time, facts *cluster.Facts, usage
 	if c.target != nil {
 		replicas = int(c.target.Replicas)
 	}
-	c.trace.Replicas = append(c.trace.Replicas, history.Point{At: now, Value: float64(replicas)})
+	c.trace.Replicas = append(c.trace.Replicas, trace.Reading{At: now, Value: float64(replicas)})
 	c.measure(now, ready, usage)
 }
 
@@ -179,12 +179,12 @@ func (c *RecordingCollector) keepSpecs(p *cluster.Pod) {
 		if f.Role == cluster.Ephemeral {
 			continue
 		}
-		trace := c.containers[f.Name]
-		if trace == nil {
-			trace = &containerTrace{TraceContainer: replay.TraceContainer{Name: f.Name, Role: f.Role, CPU: slices.Clone(c.zeros), Memory: slices.Clone(c.zeros)}}
-			c.containers[f.Name] = trace
+		container := c.containers[f.Name]
+		if container == nil {
+			container = &containerTrace{TraceContainer: replay.TraceContainer{Name: f.Name, Role: f.Role, CPU: slices.Clone(c.zeros), Memory: slices.Clone(c.zeros)}}
+			c.containers[f.Name] = container
 		}
-		trace.Requests, trace.Limits = amounts(f.Spec.Values(), metric.CPURequest, metric.MemoryRequest), amounts(f.Spec.Values(), metric.CPULimit, metric.MemoryLimit)
+		container.Requests, container.Limits = amounts(f.Spec.Values(), metric.CPURequest, metric.MemoryRequest), amounts(f.Spec.Values(), metric.CPULimit, metric.MemoryLimit)
 	}
 	c.trace.Overhead = amounts(p.Overhead.Values(), metric.CPURequest, metric.MemoryRequest)
 	c.trace.PodLevel = nil
@@ -223,9 +223,9 @@ func (s *podSum) add(v *metric.Values, id metric.ID) {
 func (s *podSum) append(to *replay.Series, now time.Time, pods int) {
 	switch {
 	case pods == 0:
-		*to = append(*to, history.Point{At: now})
+		*to = append(*to, trace.Reading{At: now})
 	case s.pods*2 >= pods:
-		*to = append(*to, history.Point{At: now, Value: s.value / float64(s.pods) * float64(pods)})
+		*to = append(*to, trace.Reading{At: now, Value: s.value / float64(s.pods) * float64(pods)})
 	}
 }
 
@@ -259,7 +259,7 @@ func (c *RecordingCollector) measure(now time.Time, ready []*cluster.Pod, usage 
 			}
 		}
 	}
-	c.zeros = append(c.zeros, history.Point{At: now})
+	c.zeros = append(c.zeros, trace.Reading{At: now})
 	for name, sum := range c.containers {
 		if having[name] > 0 {
 			sum.points++
@@ -280,35 +280,22 @@ func (c *RecordingCollector) Trace() (*replay.Trace, error) {
 	if t.From.IsZero() {
 		return nil, errors.New("the recording has no round in that time for which the API server's facts are known")
 	}
-	t.Step = max(t.Step, medianStep(t.Replicas))
+	t.Step = max(t.Step, t.Replicas.Step().Round(time.Second))
 	most := 0
-	for _, trace := range c.containers {
-		most = max(most, trace.points)
+	for _, container := range c.containers {
+		most = max(most, container.points)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.containers)) {
-		trace := c.containers[name]
-		if trace.Role != cluster.Init && trace.points*2 < most {
-			t.Notes = append(t.Notes, fmt.Sprintf("container %s was in pods for %d%% of the time: it counts as temporary and is left out", name, trace.points*100/most))
+		container := c.containers[name]
+		if container.Role != cluster.Init && container.points*2 < most {
+			t.Notes = append(t.Notes, fmt.Sprintf("container %s was in pods for %d%% of the time: it counts as temporary and is left out", name, container.points*100/most))
 			continue
 		}
-		t.Containers = append(t.Containers, trace.TraceContainer)
+		t.Containers = append(t.Containers, container.TraceContainer)
 	}
 	if len(t.Containers) == 0 {
 		return nil, fmt.Errorf("the recording has no pods of %s in namespace %s", t.Target, t.Namespace)
 	}
 	t.Startup = replay.StartupOf(slices.Clone(c.delays))
 	return &t, nil
-}
-
-// medianStep returns the median time between the points of s.
-func medianStep(s replay.Series) time.Duration {
-	var apart []time.Duration
-	for i := 1; i < len(s); i++ {
-		apart = append(apart, s[i].At.Sub(s[i-1].At))
-	}
-	if len(apart) == 0 {
-		return 0
-	}
-	slices.Sort(apart)
-	return apart[len(apart)/2].Round(time.Second)
 }
