@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
 )
 
 // RequestOf returns the request that the utilization of a pod or container is a share of, in
@@ -131,4 +132,29 @@ func (r *Requests) Amount(name corev1.ResourceName) MilliQuantity {
 		return r.Memory
 	}
 	return MilliQuantity{}
+}
+
+// RequestsIn returns the CPU and memory in values of the cluster facts, rounded up to thousandths as
+// quantities are.
+func RequestsIn(v *metric.Values, cpu, memory metric.ID) (r Requests) {
+	if nanocores, ok := v.Get(cpu); ok {
+		r.CPU = MilliQuantity{Milli: int64(math.Ceil(nanocores / 1e6)), Set: true}
+	}
+	if bytes, ok := v.Get(memory); ok {
+		r.Memory = MilliQuantity{Milli: milliBytes(bytes), Set: true}
+	}
+	return r
+}
+
+// milliBytes converts bytes to thousandths. Facts keep fractions of bytes below 4 TiB. Above 8 PiB
+// the result is math.MaxInt64.
+func milliBytes(bytes float64) int64 {
+	switch {
+	case bytes < 1<<42:
+		return int64(math.Round(bytes * 1000))
+	case bytes < 1<<53:
+		return int64(bytes) * 1000
+	default:
+		return math.MaxInt64
+	}
 }

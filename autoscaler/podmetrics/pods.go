@@ -2,7 +2,6 @@ package podmetrics
 
 import (
 	"errors"
-	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -53,26 +52,19 @@ func podOf(p *cluster.Pod) autoscaler.PodInput {
 		for i := range p.Containers {
 			c := &p.Containers[i]
 			if c.Role != cluster.Ephemeral && (c.Role == cluster.Regular) == regular {
-				containers = append(containers, autoscaler.ContainerInput{Name: c.Name, Role: c.Role, Requests: requests(c.Spec.Values())})
+				containers = append(containers, autoscaler.ContainerInput{Name: c.Name, Role: c.Role, Requests: requests(c.Spec)})
 			}
 		}
 	}
 	return autoscaler.PodInput{
 		Name: string(p.Name), Labels: p.Labels, Phase: p.Phase, Terminating: !p.Deleted.IsZero(),
 		Started: p.Started, Ready: p.Ready, ReadySince: p.ReadySince, Containers: containers,
-		Requests: requests(p.Spec.Values()), PodLevel: p.PodLevel, Overhead: requests(p.Overhead.Values()),
+		Requests: requests(p.Spec), PodLevel: p.PodLevel, Overhead: requests(p.Overhead),
 	}
 }
 
-// requests returns the requests in values.
-func requests(v *metric.Values) (r autoscaler.Requests) {
-	if nanocores, ok := v.Get(metric.CPURequest); ok {
-		r.CPU = autoscaler.MilliQuantity{Milli: millicores(int64(nanocores)), Set: true}
-	}
-	if bytes, ok := v.Get(metric.MemoryRequest); ok {
-		r.Memory = autoscaler.MilliQuantity{Milli: milliBytes(bytes), Set: true}
-	}
-	return r
+func requests(r cluster.Requirements) autoscaler.Requests {
+	return autoscaler.RequestsIn(r.Values(), metric.CPURequest, metric.MemoryRequest)
 }
 
 // millicores converts nanocores as Quantity.MilliValue does; it rounds up.
@@ -82,17 +74,4 @@ func millicores(nanocores int64) int64 {
 		m++
 	}
 	return m
-}
-
-// milliBytes converts bytes to thousandths. Facts keep fractions of bytes below 4 TiB. Above 8 PiB
-// the result is math.MaxInt64.
-func milliBytes(bytes float64) int64 {
-	switch {
-	case bytes < 1<<42:
-		return int64(math.Round(bytes * 1000))
-	case bytes < 1<<53:
-		return int64(bytes) * 1000
-	default:
-		return math.MaxInt64
-	}
 }

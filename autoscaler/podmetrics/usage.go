@@ -38,29 +38,16 @@ func currentUsage(view UsageReader, facts *cluster.Facts, pods []metric.PodRef) 
 	var pod resourceusage.PodUsage
 	for _, ref := range pods {
 		if view.PodUsage(ref, &pod) && resourceusage.MayServePod(facts.Pod(ref), &pod) {
-			from := len(u.uses)
-			u.uses = append(u.uses, pod.Containers...)
-			u.pods = append(u.pods, podUsage{name: string(ref.Name), over: pod.Window, from: from, to: len(u.uses)})
+			u.addPod(ref, pod.Containers, pod.Window)
 		}
 	}
 	return u
 }
 
-func (u *podUsages) beginPod(name string) {
-	u.pods = append(u.pods, podUsage{name: name, from: len(u.uses), to: len(u.uses)})
-}
-
-func (u *podUsages) addContainer(use resourceusage.Usage, over metric.Window) {
-	u.uses = append(u.uses, use)
-	p := &u.pods[len(u.pods)-1]
-	p.over, p.to = resourceusage.OlderWindow(p.over, over), len(u.uses)
-}
-
-// finishPod removes the last pod if it has no container with numbers.
-func (u *podUsages) finishPod() {
-	if n := len(u.pods) - 1; n >= 0 && u.pods[n].from == u.pods[n].to {
-		u.pods = u.pods[:n]
-	}
+func (u *podUsages) addPod(ref metric.PodRef, containers []resourceusage.Usage, over metric.Window) {
+	from := len(u.uses)
+	u.uses = append(u.uses, containers...)
+	u.pods = append(u.pods, podUsage{name: string(ref.Name), over: over, from: from, to: len(u.uses)})
 }
 
 // sumResource returns a pod's usage of a resource in thousandths: the sum over its containers, each
@@ -88,41 +75,35 @@ func (u *podUsages) sumResource(p *podUsage, name corev1.ResourceName, container
 // then, but with the current containers.
 func (r *targetReader) pastUsage(view UsageReader, facts *cluster.Facts, pods []metric.PodRef) *podUsages {
 	u := &podUsages{}
-	any := false
+	running := false
 	for _, ref := range pods {
 		p := facts.Pod(ref)
 		if p == nil || p.Phase != cluster.Running {
 			continue
 		}
-		any = true
-		u.beginPod(string(ref.Name))
-		for _, c := range sortedByName(p.Containers) {
-			e := metric.Entity{Kind: metric.Container, Node: p.Node, Namespace: p.Namespace, Pod: p.Name, Name: c.Name}
-			use, over, ok := r.usageAt(view, e)
-			if ok {
-				u.addContainer(use, over)
-			} else if c.Required() && !c.StartedAt.After(r.at) {
-				last := &u.pods[len(u.pods)-1] // a pod is served whole or not at all
-				last.to, u.uses = last.from, u.uses[:last.from]
-				break
-			}
+		running = true
+		if containers, over := r.pastContainers(view, p); len(containers) > 0 {
+			u.addPod(ref, containers, over)
 		}
-		u.finishPod()
 	}
-	if any && len(u.pods) == 0 {
+	if running && len(u.pods) == 0 {
 		u.err = fmt.Errorf("memory has no numbers of these pods at %s", r.at.UTC().Format(time.RFC3339))
 	}
 	return u
 }
 
-// sortedByName returns containers sorted by name, the order in which they are served.
-func sortedByName(containers []cluster.Container) []*cluster.Container {
-	all := make([]*cluster.Container, len(containers))
-	for i := range containers {
-		all[i] = &containers[i]
+// pastContainers returns the usage of a pod's containers at r.at, sorted by name, and their window. There is
+// none if a required container has no number, because a pod is served whole or not at all.
+func (r *targetReader) pastContainers(view UsageReader, p *cluster.Pod) (containers []resourceusage.Usage, over metric.Window) {
+	for _, c := range slices.SortedFunc(slices.Values(p.Containers), func(a, b cluster.Container) int { return strings.Compare(a.Name, b.Name) }) {
+		e := metric.Entity{Kind: metric.Container, Node: p.Node, Namespace: p.Namespace, Pod: p.Name, Name: c.Name}
+		if use, window, ok := r.usageAt(view, e); ok {
+			containers, over = append(containers, use), resourceusage.OlderWindow(over, window)
+		} else if c.Required() && !c.StartedAt.After(r.at) {
+			return nil, over
+		}
 	}
-	slices.SortFunc(all, func(a, b *cluster.Container) int { return strings.Compare(a.Name, b.Name) })
-	return all
+	return containers, over
 }
 
 // usageAt returns the usage of a container at r.at: the last value before that time.

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -184,25 +183,14 @@ func (c *RecordingCollector) keepSpecs(p *cluster.Pod) {
 			container = &containerTrace{TraceContainer: replay.TraceContainer{Name: f.Name, Role: f.Role, CPU: slices.Clone(c.zeros), Memory: slices.Clone(c.zeros)}}
 			c.containers[f.Name] = container
 		}
-		container.Requests, container.Limits = amounts(f.Spec.Values(), metric.CPURequest, metric.MemoryRequest), amounts(f.Spec.Values(), metric.CPULimit, metric.MemoryLimit)
+		container.Requests, container.Limits = autoscaler.RequestsIn(f.Spec.Values(), metric.CPURequest, metric.MemoryRequest), autoscaler.RequestsIn(f.Spec.Values(), metric.CPULimit, metric.MemoryLimit)
 	}
-	c.trace.Overhead = amounts(p.Overhead.Values(), metric.CPURequest, metric.MemoryRequest)
+	c.trace.Overhead = autoscaler.RequestsIn(p.Overhead.Values(), metric.CPURequest, metric.MemoryRequest)
 	c.trace.PodLevel = nil
 	if p.PodLevel {
-		requests := amounts(p.Spec.Values(), metric.CPURequest, metric.MemoryRequest)
+		requests := autoscaler.RequestsIn(p.Spec.Values(), metric.CPURequest, metric.MemoryRequest)
 		c.trace.PodLevel = &requests
 	}
-}
-
-// amounts returns CPU and memory in thousandths, rounded up as quantities are.
-func amounts(v *metric.Values, cpu, memory metric.ID) (r autoscaler.Requests) {
-	if nanocores, ok := v.Get(cpu); ok {
-		r.CPU = autoscaler.MilliQuantity{Milli: int64(math.Ceil(nanocores / 1e6)), Set: true}
-	}
-	if bytes, ok := v.Get(memory); ok {
-		r.Memory = autoscaler.MilliQuantity{Milli: int64(math.Ceil(bytes)) * 1000, Set: true}
-	}
-	return r
 }
 
 // podSum adds up one metric of the pods that have it.
