@@ -18,33 +18,23 @@ const (
 )
 
 func (r *Reclaimer) removeContainers(ctx context.Context) (execute.Freed, error) {
-	var freed execute.Freed
 	all, err := call(ctx, r, r.containers.ListContainers, &runtime.ListContainersRequest{
 		Filter: &runtime.ContainerFilter{State: &runtime.ContainerStateValue{State: runtime.ContainerState_CONTAINER_EXITED}},
 	})
 	if err != nil {
-		return freed, fmt.Errorf("list containers: %w", err)
+		return execute.Freed{}, fmt.Errorf("list containers: %w", err)
 	}
 	// The pods are read after the containers, so that the list includes the pods of all listed
 	// containers.
 	ready, err := r.readyPods(ctx)
 	if err != nil {
-		return freed, fmt.Errorf("list pods: %w", err)
+		return execute.Freed{}, fmt.Errorf("list pods: %w", err)
 	}
-	var failed failures
 	dead := removableContainers(all.GetContainers(), func(uid types.UID) bool { return !ready[uid] && r.opts.Ended(uid) })
-	for i, c := range dead {
-		if ctx.Err() != nil {
-			failed.add(fmt.Errorf("leave %d containers: %w", len(dead)-i, context.Cause(ctx)))
-			break
-		}
-		if _, err := call(ctx, r, r.containers.RemoveContainer, &runtime.RemoveContainerRequest{ContainerId: c.GetId()}); err != nil {
-			failed.add(fmt.Errorf("remove container %s: %w", c.GetId(), err))
-			continue
-		}
-		freed.Items++
-	}
-	return freed, failed.join()
+	return removeEach(ctx, dead, "container", (*runtime.Container).GetId, func(c *runtime.Container) (bytes uint64, err error) {
+		_, err = call(ctx, r, r.containers.RemoveContainer, &runtime.RemoveContainerRequest{ContainerId: c.GetId()})
+		return 0, err // runtimes do not report the size of an exited container
+	})
 }
 
 // StopPod ends the running containers of a pod at once, by SIGKILL. stopped reports whether it may have

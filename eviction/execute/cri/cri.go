@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"strings"
 	"sync"
@@ -116,25 +117,32 @@ func call[Q, A any](ctx context.Context, r *Reclaimer, call func(context.Context
 	return call(ctx, q)
 }
 
-// failures collects the errors of failed removals. It keeps the first few and counts the others.
-type failures struct {
-	errs []error
-	more int
-}
-
+// maxFailures is how many errors of failed removals are kept. The others are counted.
 const maxFailures = 10
 
-func (f *failures) add(err error) {
-	if len(f.errs) < maxFailures {
-		f.errs = append(f.errs, err)
-		return
+// removeEach removes each object until ctx ends, also after a failure. remove returns what it freed, and name
+// what an error calls the object.
+func removeEach[T any](ctx context.Context, objects []T, kind string, name func(T) string, remove func(T) (bytes uint64, err error)) (freed execute.Freed, err error) {
+	var failures []error
+	more := 0
+	for i, object := range objects {
+		if ctx.Err() != nil {
+			failures = append(failures, fmt.Errorf("leave %d %ss: %w", len(objects)-i, kind, context.Cause(ctx)))
+			break
+		}
+		bytes, err := remove(object)
+		switch {
+		case err == nil:
+			freed.Items++
+			freed.Bytes += int64(min(bytes, math.MaxInt64-uint64(freed.Bytes)))
+		case len(failures) < maxFailures:
+			failures = append(failures, fmt.Errorf("remove %s %s: %w", kind, name(object), err))
+		default:
+			more++
+		}
 	}
-	f.more++
-}
-
-func (f *failures) join() error {
-	if f.more > 0 {
-		f.errs = append(f.errs, fmt.Errorf("and %d more", f.more))
+	if more > 0 {
+		failures = append(failures, fmt.Errorf("and %d more", more))
 	}
-	return errors.Join(f.errs...)
+	return freed, errors.Join(failures...)
 }

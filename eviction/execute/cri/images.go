@@ -3,7 +3,7 @@ package cri
 import (
 	"context"
 	"fmt"
-	"math"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -14,34 +14,22 @@ import (
 )
 
 func (r *Reclaimer) removeImages(ctx context.Context) (execute.Freed, error) {
-	var freed execute.Freed
 	images, err := r.listImages(ctx)
 	if err != nil {
-		return freed, fmt.Errorf("list images: %w", err)
+		return execute.Freed{}, fmt.Errorf("list images: %w", err)
 	}
 	// The images in use are read after the list of images, so that a container created in between is
 	// included.
 	used, err := r.imagesInUse(ctx)
 	if err != nil {
-		return freed, fmt.Errorf("find images in use: %w", err)
+		return execute.Freed{}, fmt.Errorf("find images in use: %w", err)
 	}
-	var failed failures
-	old := r.removableImages(images, used, time.Now())
-	for i, image := range old {
-		if ctx.Err() != nil {
-			failed.add(fmt.Errorf("leave %d images: %w", len(old)-i, context.Cause(ctx)))
-			break
+	return removeEach(ctx, r.removableImages(images, used, time.Now()), "image", imageName, func(image *runtime.Image) (bytes uint64, err error) {
+		if _, err = call(ctx, r, r.images.RemoveImage, &runtime.RemoveImageRequest{Image: &runtime.ImageSpec{Image: image.GetId()}}); err == nil {
+			r.forgetImage(image)
 		}
-		_, err := call(ctx, r, r.images.RemoveImage, &runtime.RemoveImageRequest{Image: &runtime.ImageSpec{Image: image.GetId()}})
-		if err != nil {
-			failed.add(fmt.Errorf("remove image %s: %w", imageName(image), err))
-			continue
-		}
-		r.forgetImage(image)
-		freed.Items++
-		freed.Bytes += int64(min(image.GetSize(), math.MaxInt64-uint64(freed.Bytes)))
-	}
-	return freed, failed.join()
+		return image.GetSize(), err
+	})
 }
 
 // listImages lists the images, and records when each was first seen.
@@ -117,14 +105,8 @@ func (r *Reclaimer) removableImages(images []*runtime.Image, used map[string]boo
 }
 
 func isUsed(image *runtime.Image, used map[string]bool) bool {
-	for _, names := range [][]string{{image.GetId()}, image.GetRepoTags(), image.GetRepoDigests()} {
-		for _, n := range names {
-			if used[n] {
-				return true
-			}
-		}
-	}
-	return false
+	names := slices.Concat([]string{image.GetId()}, image.GetRepoTags(), image.GetRepoDigests())
+	return slices.ContainsFunc(names, func(name string) bool { return used[name] })
 }
 
 // imageName returns the name of an image for people.
