@@ -53,61 +53,54 @@ const (
 type signalTraits struct {
 	resource  string
 	condition corev1.NodeConditionType
-	rank      int // the position in the order of action; memory is below memoryFirst
-}
-
-// knownSignal is a signal with its properties.
-type knownSignal struct {
-	Signal
-	signalTraits
+	rank      int  // the position in the order of action; memory is below memoryFirst
+	own       bool // the kubelet does not have the signal
 }
 
 // memoryFirst is larger than the ranks of memory and not larger than any other rank: memory is
 // acted on first, hard or soft.
 const memoryFirst = 10
 
-// signals has the kubelet's signals in the order in which they are acted on.
-var signals = []knownSignal{
-	{MemoryAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 0}},
-	{AllocatableMemoryAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 1}},
-	{NodeFsAvailable, signalTraits{resourceDisk, corev1.NodeDiskPressure, 11}},
-	{NodeFsInodesFree, signalTraits{resourceInodes, corev1.NodeDiskPressure, 12}},
-	{ImageFsAvailable, signalTraits{resourceDisk, corev1.NodeDiskPressure, 13}},
-	{ImageFsInodesFree, signalTraits{resourceInodes, corev1.NodeDiskPressure, 14}},
-	{ContainerFsAvailable, signalTraits{resourceDisk, corev1.NodeDiskPressure, 15}},
-	{ContainerFsInodesFree, signalTraits{resourceInodes, corev1.NodeDiskPressure, 16}},
-	{PIDAvailable, signalTraits{resourcePIDs, corev1.NodePIDPressure, 17}},
+// signals has the signals of amounts: the kubelet's in the order in which they are acted on, and weir's own.
+var signals = []struct {
+	Signal
+	signalTraits
+}{
+	{MemoryAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 0, false}},
+	{AllocatableMemoryAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 1, false}},
+	{NodeFsAvailable, signalTraits{resourceDisk, corev1.NodeDiskPressure, 11, false}},
+	{NodeFsInodesFree, signalTraits{resourceInodes, corev1.NodeDiskPressure, 12, false}},
+	{ImageFsAvailable, signalTraits{resourceDisk, corev1.NodeDiskPressure, 13, false}},
+	{ImageFsInodesFree, signalTraits{resourceInodes, corev1.NodeDiskPressure, 14, false}},
+	{ContainerFsAvailable, signalTraits{resourceDisk, corev1.NodeDiskPressure, 15, false}},
+	{ContainerFsInodesFree, signalTraits{resourceInodes, corev1.NodeDiskPressure, 16, false}},
+	{PIDAvailable, signalTraits{resourcePIDs, corev1.NodePIDPressure, 17, false}},
+	{MemAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 3, true}},
+	{SwapAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 4, true}},
 }
 
-// ownSignals has weir's own signals of amounts. Like those of memory they are acted on first.
-var ownSignals = []knownSignal{
-	{MemAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 3}},
-	{SwapAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 4}},
-}
-
-// OwnSignals returns weir's own signals of amounts.
-func OwnSignals() []Signal { return names(ownSignals) }
+// OwnSignals returns weir's own signals of amounts. Like those of memory they are acted on first.
+func OwnSignals() []Signal { return signalsWhere(true) }
 
 // Signals returns the kubelet's signals in the order in which they are acted on. Memory always comes
 // first; otherwise a hard threshold of any signal comes before a soft one (see sortThresholds).
 // Pressure signals of memory follow the two signals of memory; those of cpu and io are last.
-func Signals() []Signal { return names(signals) }
+func Signals() []Signal { return signalsWhere(false) }
 
-func names(known []knownSignal) []Signal {
-	list := make([]Signal, len(known))
-	for i := range known {
-		list[i] = known[i].Signal
+func signalsWhere(own bool) (list []Signal) {
+	for i := range signals {
+		if signals[i].own == own {
+			list = append(list, signals[i].Signal)
+		}
 	}
 	return list
 }
 
 // traits returns the properties of a signal; the zero value for an unknown signal.
 func (s Signal) traits() signalTraits {
-	for _, list := range [...][]knownSignal{signals, ownSignals} {
-		for i := range list {
-			if list[i].Signal == s {
-				return list[i].signalTraits
-			}
+	for i := range signals {
+		if signals[i].Signal == s {
+			return signals[i].signalTraits
 		}
 	}
 	resource, _, _, ok := s.splitPressure()
@@ -115,11 +108,11 @@ func (s Signal) traits() signalTraits {
 	case !ok:
 		return signalTraits{}
 	case resource == "memory":
-		return signalTraits{resourceMemory, corev1.NodeMemoryPressure, 2}
+		return signalTraits{resourceMemory, corev1.NodeMemoryPressure, 2, true}
 	case resource == "cpu":
-		return signalTraits{resourceCPU, NodeCPUPressure, 18}
+		return signalTraits{resourceCPU, NodeCPUPressure, 18, true}
 	default:
-		return signalTraits{resourceIO, NodeIOPressure, 19}
+		return signalTraits{resourceIO, NodeIOPressure, 19, true}
 	}
 }
 
