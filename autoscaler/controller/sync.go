@@ -268,15 +268,9 @@ func (c *Controller) neverWrites(k objectKey) bool {
 
 // newDecisionRecord returns a decision with what its report needs.
 func (c *Controller) newDecisionRecord(o *scalingObject, l *targetState, d *autoscaler.Decision) *decisionRecord {
-	t := &decisionRecord{decision: d, note: o.note, context: decisionreport.Context{
-		Kind: o.kind, Mode: o.mode, Target: o.spec.ScaleTargetRef.Kind + "/" + o.spec.ScaleTargetRef.Name, Max: o.spec.MaxReplicas, Min: 1, Gates: l.gates,
-	}}
-	if o.spec.MinReplicas != nil {
-		t.context.Min = *o.spec.MinReplicas
-	}
 	in := l.Input
 	in.ReadMetric = nil // ReadMetric refers to a state of the memory sink
-	t.context.Input = &in
-	t.context.Verdict = c.opts.Metrics.Verdicts(o.namespace, o.spec)
-	return t
+	return &decisionRecord{decision: d, note: o.note, context: decisionreport.Context{
+		Kind: o.kind, Mode: o.mode, Input: &in, Gates: l.gates, Verdict: c.opts.Metrics.Verdicts(o.namespace, o.spec),
+	}}
 }

@@ -78,10 +78,10 @@ func (re *reporter) expiringRecommendations(s *autoscaler.DerivationStep, beyond
 
 // withinBounds limits a count to the bounds of the specification.
 func (re *reporter) withinBounds(n int32) int32 {
-	if re.Max > 0 {
-		n = min(n, re.Max)
+	if re.maxReplicas > 0 {
+		n = min(n, re.maxReplicas)
 	}
-	return max(n, re.Min)
+	return max(n, re.minReplicas)
 }
 
 // limitedByPolicy reports whether the policies allow less than the whole change at once.

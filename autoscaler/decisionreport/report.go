@@ -17,6 +17,9 @@ type reporter struct {
 	*autoscaler.Decision
 	Context
 	pods map[string]*autoscaler.PodInput // by name
+	// target and the bounds are those of the specification, if it is known.
+	target                   string // Deployment/web
+	minReplicas, maxReplicas int32
 }
 
 func newReporter(d *autoscaler.Decision, c Context) *reporter {
@@ -25,14 +28,12 @@ func newReporter(d *autoscaler.Decision, c Context) *reporter {
 		for i := range in.Pods {
 			t.pods[in.Pods[i].Name] = &in.Pods[i]
 		}
-		if in.Spec != nil && t.Max == 0 {
-			t.Max, t.Min = in.Spec.MaxReplicas, 1
+		if in.Spec != nil {
+			t.target = in.Spec.ScaleTargetRef.Kind + "/" + in.Spec.ScaleTargetRef.Name
+			t.maxReplicas, t.minReplicas = in.Spec.MaxReplicas, 1
 			if in.Spec.MinReplicas != nil {
-				t.Min = *in.Spec.MinReplicas
+				t.minReplicas = *in.Spec.MinReplicas
 			}
-		}
-		if in.Spec != nil && t.Target == "" {
-			t.Target = in.Spec.ScaleTargetRef.Kind + "/" + in.Spec.ScaleTargetRef.Name
 		}
 	}
 	return t
@@ -42,8 +43,8 @@ func newReporter(d *autoscaler.Decision, c Context) *reporter {
 func New(d *autoscaler.Decision, c Context) *DecisionReport {
 	t := newReporter(d, c)
 	r := &DecisionReport{
-		Autoscaler: Object{c.Kind, d.Object.Namespace, d.Object.Name}, At: d.At.UTC(), Mode: c.Mode, Target: t.Target,
-		Current: d.Current, Desired: d.Desired, Min: t.Min, Max: t.Max, Rescale: d.Rescale, RescaleReason: d.RescaleReason,
+		Autoscaler: Object{c.Kind, d.Object.Namespace, d.Object.Name}, At: d.At.UTC(), Mode: c.Mode, Target: t.target,
+		Current: d.Current, Desired: d.Desired, Min: t.minReplicas, Max: t.maxReplicas, Rescale: d.Rescale, RescaleReason: d.RescaleReason,
 		Metrics: []MetricReport{}, Steps: []StepReport{}, OtherController: c.OtherController,
 	}
 	if d.Err != nil {
@@ -102,7 +103,7 @@ func (re *reporter) gatesInUse() (list []gates.Gate) {
 	if in == nil || in.Spec == nil {
 		return nil
 	}
-	if re.Current == 0 || re.Min == 0 {
+	if re.Current == 0 || re.minReplicas == 0 {
 		list = append(list, gates.ScaleToZero)
 	}
 	tolerant := func(r *autoscalingv2.HPAScalingRules) bool { return r != nil && r.Tolerance != nil }
@@ -139,8 +140,8 @@ func Summarize(d *autoscaler.Decision, c Context) DecisionSummary {
 	t := newReporter(d, c)
 	missing := t.missingCauses()
 	b := DecisionSummary{
-		Object: Object{c.Kind, d.Object.Namespace, d.Object.Name}, Mode: c.Mode, Target: t.Target, At: d.At,
-		Current: d.Current, Desired: d.Desired, Min: t.Min, Max: t.Max,
+		Object: Object{c.Kind, d.Object.Namespace, d.Object.Name}, Mode: c.Mode, Target: t.target, At: d.At,
+		Current: d.Current, Desired: d.Desired, Min: t.minReplicas, Max: t.maxReplicas,
 		Summary: t.summary(missing), NoDecision: t.undecided(), OtherController: c.OtherController,
 	}
 	for i := range d.Metrics {

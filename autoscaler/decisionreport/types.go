@@ -164,10 +164,8 @@ const (
 
 // Context has what a report needs in addition to the decision.
 type Context struct {
-	Kind     string // HorizontalPodAutoscaler or Autoscaler
-	Mode     string // Active, DryRun or Shadow; empty for an evaluation
-	Target   string // Deployment/web
-	Min, Max int32
+	Kind string // HorizontalPodAutoscaler or Autoscaler
+	Mode string // Active, DryRun or Shadow; empty for an evaluation
 	// Input is the input of the decision: specification, pods and settings. It may be nil; the report
 	// then has less. ReadMetric is not called.
 	Input *autoscaler.Input
