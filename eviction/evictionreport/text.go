@@ -239,23 +239,21 @@ func (tw *textWriter) conditions(r *EvictionReport) {
 		return
 	}
 	tw.Title("Conditions that follow from these thresholds")
-	for i := range r.Conditions {
-		c := &r.Conditions[i]
+	line := func(kind, message string, reported bool) {
 		tint := humanize.Plain
-		if c.Reported {
+		if reported {
 			tint = humanize.Amber
 		}
-		tw.Line(2, tint, c.Type+" is "+c.Message)
+		tw.Line(2, tint, kind+" is "+message)
+	}
+	for _, c := range r.Conditions {
+		line(c.Type, c.Message, c.Reported)
+	}
+	for _, c := range r.Contention {
+		line(c.Type, c.Message, c.Reported)
 	}
 	if len(r.Conditions)+len(r.Contention) == 0 {
 		tw.Line(2, humanize.Plain, "none was met since the start")
-	}
-	for _, c := range r.Contention {
-		tint := humanize.Plain
-		if c.Reported {
-			tint = humanize.Amber
-		}
-		tw.Line(2, tint, c.Type+" is "+c.Message)
 	}
 	if r.Admission != nil {
 		tw.Line(2, humanize.Plain, "new pods: "+r.Admission.Message)

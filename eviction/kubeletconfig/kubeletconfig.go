@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -81,9 +82,7 @@ func Parse(configz []byte) (*Kubelet, error) {
 	c.Pressure = nil // the kubelet does not have them
 	if c.MergeDefaultEvictionSettings {
 		merged := defaultHard()
-		for signal, value := range c.EvictionHard {
-			merged[signal] = value
-		}
+		maps.Copy(merged, c.EvictionHard)
 		c.EvictionHard = merged
 	}
 	k, err := newKubelet(c)
