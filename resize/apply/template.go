@@ -221,7 +221,8 @@ func (t *Template) Undo(changes []resize.ResourceChange) (back []resize.Resource
 
 // Try has the API server try the change of the template.
 func (t *Template) Try(ctx context.Context, changes []resize.ResourceChange) error {
-	if err := t.patch(ctx, t.path(t.Resource, t.Name), t.Patch(t.Pod, changes), &WorkloadObject{}, metav1.DryRunAll); err != nil {
+	var after WorkloadObject
+	if err := t.patch(ctx, t.path(t.Resource, t.Name), t.Patch(t.Pod, changes), &after, metav1.DryRunAll); err != nil {
 		return fmt.Errorf("try the change of the template: %w", err)
 	}
 	if t.Kind != "Deployment" {
@@ -231,33 +232,12 @@ func (t *Template) Try(ctx context.Context, changes []resize.ResourceChange) err
 	if err != nil {
 		return err
 	}
-	after := t.object.template(t.Kind).DeepCopy()
-	setResources(&after.Spec, changes)
 	for i := range sets {
-		if sameTemplate(&sets[i].Spec.Template, after) { // the controller would roll out to the older one of two
+		if sameTemplate(&sets[i].Spec.Template, after.template(t.Kind)) { // the controller would roll out to the older one of two
 			return fmt.Errorf("ReplicaSet %s, of an earlier revision, has this template already: `kubectl delete replicaset %[1]s -n %s` first, or roll out to it with `kubectl rollout undo`", sets[i].Name, t.Namespace)
 		}
 	}
 	return nil
-}
-
-// setResources makes changes in a spec.
-func setResources(spec *corev1.PodSpec, changes []resize.ResourceChange) {
-	pod := &corev1.Pod{Spec: *spec}
-	for _, c := range changes {
-		r := specResources(pod, c.Container)
-		if r == nil {
-			continue
-		}
-		if c.Request.Set {
-			r.Requests = r.Requests.DeepCopy()
-			r.Requests[corev1.ResourceName(c.Resource)] = *resize.Quantity(c.Resource, c.Request.Value)
-		}
-		if c.Limit.Set {
-			r.Limits = r.Limits.DeepCopy()
-			r.Limits[corev1.ResourceName(c.Resource)] = *resize.Quantity(c.Resource, c.Limit.Value)
-		}
-	}
 }
 
 func (t *Template) patch(ctx context.Context, path string, body, into any, dryRun ...string) error {

@@ -244,8 +244,11 @@ func (p pods) Patch(_ context.Context, path string, patch []byte, o metav1.Patch
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(merged, kind); err != nil || len(o.DryRun) > 0 {
+	if err := json.Unmarshal(merged, kind); err != nil {
 		return err
+	}
+	if len(o.DryRun) > 0 {
+		return copyJSON(kind, into)
 	}
 	p.w.objects[path] = kind
 	p.w.control()
