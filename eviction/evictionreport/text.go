@@ -264,7 +264,7 @@ func (tw *textWriter) conditions(r *EvictionReport) {
 const maxActions = 5
 
 func (tw *textWriter) actions(r *EvictionReport) {
-	if r.State == Off || r.State == Starting && len(r.Actions) == 0 {
+	if r.State == Starting && len(r.Actions) == 0 {
 		return
 	}
 	tw.Title("Recent actions")
@@ -313,7 +313,7 @@ func (a *Action) Details() string {
 
 // watches writes what triggers a read.
 func (tw *textWriter) watches(r *EvictionReport) {
-	if r.State == Off || r.State == Starting || r.State == NoThresholds {
+	if r.State == Starting || r.State == NoThresholds {
 		return
 	}
 	tw.Title("What triggers a reading")

@@ -12,7 +12,7 @@ import (
 // nil or absent is not known, which is different from zero.
 type EvictionReport struct {
 	Node string `json:"node"`
-	// Mode is off, observe, evict or kill.
+	// Mode is observe, evict, kill or request.
 	Mode  string    `json:"mode"`
 	State NodeState `json:"state"`
 	// Summary is the answer in one sentence.
@@ -65,7 +65,6 @@ type NodeState string
 
 // The states.
 const (
-	Off          NodeState = "Off"          // the node is not read
 	Starting     NodeState = "Starting"     // the first round is not done
 	NoThresholds NodeState = "NoThresholds" // there is no threshold
 	NoData       NodeState = "NoData"       // there are no figures to decide on

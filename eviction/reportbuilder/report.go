@@ -12,13 +12,10 @@ import (
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
-// ModeOff is the mode in which weir does not read the node.
-const ModeOff = "off"
-
 // Options has the data of a report that a guard.Round does not have.
 type Options struct {
 	Node string
-	// Mode is off, observe, evict or kill.
+	// Mode is that of package execute.
 	Mode string
 	// Warnings are problems with the thresholds, for example in comparison with the kubelet's.
 	Warnings []string
@@ -46,9 +43,7 @@ func New(last *guard.Round, acts []*guard.Round, c Options) *evictionreport.Evic
 	for _, round := range acts {
 		r.Actions = append(r.Actions, roundActions(round)...)
 	}
-	if c.Mode == ModeOff {
-		r.State = evictionreport.Off
-	} else if last != nil && last.Input != nil && last.Decision != nil {
+	if last != nil && last.Input != nil && last.Decision != nil {
 		fillFromRound(r, last)
 	}
 	r.Summary = summaryText(r)
@@ -114,8 +109,6 @@ func nodeState(d *eviction.Decision) evictionreport.NodeState {
 func summaryText(r *evictionreport.EvictionReport) string {
 	name := cmp.Or(r.Node, "this node") + ": "
 	switch r.State {
-	case evictionreport.Off:
-		return name + "evictions are not watched here: the mode is off"
 	case evictionreport.Starting:
 		return name + "the first reading is not complete; ask again in a few seconds"
 	case evictionreport.NoThresholds:
