@@ -15,6 +15,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/agent"
+	"github.com/weir-metrics/weir/eviction/guard"
 	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
@@ -97,31 +98,32 @@ func openMachine(p *hostPlan, pods nodePods, w *feature.Host) (*machine, error) 
 		return func(ctx context.Context) (*stats.Summary, error) { return reader.Read(ctx, d) }
 	}
 	return &machine{readAll: at(vitals.Containers), Machine: &agent.Machine{
-		Pods: pods, Pod: pods.find,
-		ReadNode: at(vitals.Node), ReadMemory: at(vitals.Memory), Read: at(vitals.Pods), Layout: reader.Layout, Refresh: scanner.Refresh,
-		MemoryLeft: func() *eviction.MemoryLeft {
-			m, err := reader.MemoryLeft()
-			if err != nil {
-				return nil // the signals have no figure
-			}
-			return new(eviction.MemoryLeft(m))
-		},
-		Processes: reader.Processes,
-		PodsCgroup: func() string {
-			mount, pods := reader.Cgroups()
-			return mount + string(pods)
-		},
-		WorkingSet: func(s eviction.Signal) (int64, error) {
-			switch s {
-			case eviction.MemoryAvailable:
-				return workingSets.Node()
-			case eviction.MemAvailable:
-				return workingSets.Unavailable()
-			case eviction.SwapAvailable:
-				return workingSets.Swap()
-			default:
-				return workingSets.Pods()
-			}
+		Pods: pods, Pod: pods.find, Processes: reader.Processes,
+		NodeReader: guard.NodeReader{
+			Read: at(vitals.Pods), ReadMemory: at(vitals.Memory), Poll: at(vitals.Node), Layout: reader.Layout, Refresh: scanner.Refresh,
+			MemoryLeft: func() *eviction.MemoryLeft {
+				m, err := reader.MemoryLeft()
+				if err != nil {
+					return nil // the signals have no figure
+				}
+				return new(eviction.MemoryLeft(m))
+			},
+			PodsCgroup: func() string {
+				mount, pods := reader.Cgroups()
+				return mount + string(pods)
+			},
+			WorkingSet: func(s eviction.Signal) (int64, error) {
+				switch s {
+				case eviction.MemoryAvailable:
+					return workingSets.Node()
+				case eviction.MemAvailable:
+					return workingSets.Unavailable()
+				case eviction.SwapAvailable:
+					return workingSets.Swap()
+				default:
+					return workingSets.Pods()
+				}
+			},
 		},
 	}}, nil
 }

@@ -63,7 +63,7 @@ func openEvictor(ctx context.Context, p *Plan, node metric.NodeName, m *Machine,
 		}
 	}()
 	o := guard.Options{
-		Node: string(e.node), Self: types.UID(e.plan.Self), Read: m.Read, ReadMemory: m.ReadMemory, Poll: m.ReadNode, MemoryLeft: m.MemoryLeft, WorkingSet: m.WorkingSet, Layout: m.Layout, Refresh: m.Refresh, PodsCgroup: m.PodsCgroup,
+		Node: string(e.node), Self: types.UID(e.plan.Self), NodeReader: m.NodeReader,
 		Notify: notify.Options{MaxInterval: maxRoundInterval}, Registerer: h.Registry, Logger: slog.New(logr.ToSlogHandler(h.Logr.WithName("eviction"))),
 	}
 	x := execute.Options{

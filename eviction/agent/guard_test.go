@@ -27,6 +27,7 @@ import (
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/eviction/guard"
 	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/internal/usererror"
 	"github.com/weir-metrics/weir/metric"
@@ -60,11 +61,13 @@ func openGuard(t *testing.T, kubeconfig string, args ...string) (*evictor, error
 func machineOf(available, used uint64) *Machine {
 	return &Machine{
 		Pod: func(metric.PodUID) *corev1.Pod { return nil },
-		Read: func(context.Context) (*stats.Summary, error) {
-			return &stats.Summary{Node: stats.NodeStats{Memory: &stats.MemoryStats{AvailableBytes: &available, WorkingSetBytes: &used}}}, nil
+		NodeReader: guard.NodeReader{
+			Read: func(context.Context) (*stats.Summary, error) {
+				return &stats.Summary{Node: stats.NodeStats{Memory: &stats.MemoryStats{AvailableBytes: &available, WorkingSetBytes: &used}}}, nil
+			},
+			Layout:     func(context.Context) (bool, bool, error) { return false, false, nil },
+			MemoryLeft: func() *eviction.MemoryLeft { return nil },
 		},
-		Layout:     func(context.Context) (bool, bool, error) { return false, false, nil },
-		MemoryLeft: func() *eviction.MemoryLeft { return nil },
 	}
 }
 

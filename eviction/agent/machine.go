@@ -14,28 +14,17 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/guard"
 	"github.com/weir-metrics/weir/metric"
 )
 
 // Machine reads this machine at any time, outside the rounds of the pipeline.
 type Machine struct {
+	guard.NodeReader
 	// Pods returns the pods of this node, or nothing without a cluster. Pod returns the one that has this
 	// UID in its cgroup's path, or nil.
 	Pods func() []*corev1.Pod
 	Pod  func(metric.PodUID) *corev1.Pod
-	// ReadNode reads only the node, ReadMemory also the memory of its pods, and Read also the rest of
-	// them.
-	ReadNode, ReadMemory, Read func(context.Context) (*stats.Summary, error)
-	// MemoryLeft reads the figures of weir's own eviction signals; nil if they are not known.
-	MemoryLeft func() *eviction.MemoryLeft
-	// WorkingSet reads only the working set that a memory signal is about.
-	WorkingSet func(eviction.Signal) (int64, error)
-	// Layout reports whether images and containers have file systems of their own.
-	Layout func(context.Context) (images, containers bool, err error)
-	// Refresh measures the disk usage of pods now.
-	Refresh func(context.Context)
-	// PodsCgroup returns the directory of the memory cgroup of all pods.
-	PodsCgroup func() string
 	// Processes returns the process IDs of a pod's containers. An error means that some may be missing.
 	Processes func(metric.PodUID) ([]int, error)
 }

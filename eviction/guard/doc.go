@@ -1,7 +1,7 @@
 // Package guard runs eviction on one node. Each notice starts one round: the guard reads the node,
 // decides, and carries out the decision.
 //
-//	g, err := guard.New(guard.Options{Read: ..., Settings: ..., Executor: ...})
+//	g, err := guard.New(guard.Options{NodeReader: ..., Settings: ..., Executor: ...})
 //	go g.Run(ctx)
 //	... g.Last() is the newest round, g.RecentActions() are the newest rounds that did something ...
 //

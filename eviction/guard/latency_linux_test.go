@@ -81,10 +81,9 @@ func TestFromCrossingToDecision(t *testing.T) {
 		t.Fatal(err)
 	}
 	g, err := New(Options{
-		Read: read, Executor: observer, Settings: &eviction.Settings{Thresholds: thresholds},
-		Pods:       func() ([]*corev1.Pod, error) { return []*corev1.Pod{pod}, nil },
-		WorkingSet: workingSet,
-		Notify:     notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond},
+		NodeReader: NodeReader{Read: read, WorkingSet: workingSet}, Executor: observer, Settings: &eviction.Settings{Thresholds: thresholds},
+		Pods:   func() ([]*corev1.Pod, error) { return []*corev1.Pod{pod}, nil },
+		Notify: notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond},
 	})
 	if err != nil {
 		t.Fatal(err)

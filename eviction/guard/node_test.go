@@ -174,18 +174,21 @@ func (n *node) guard(mode execute.Mode, config eviction.ThresholdConfig, change 
 		n.t.Fatal(err)
 	}
 	opts := Options{
-		Node: "n1", Read: n.read, Executor: x, Self: "uid-weir",
+		Node: "n1", Executor: x, Self: "uid-weir",
 		Settings: &eviction.Settings{Thresholds: thresholds, TransitionPeriod: 5 * time.Minute, MaxPodGraceSeconds: 60},
-		Layout: func(context.Context) (bool, bool, error) {
-			n.layouts++
-			return false, false, n.layoutErr
-		},
-		Pods: func() ([]*corev1.Pod, error) { return n.pods, n.podsErr },
-		Refresh: func(context.Context) {
-			n.refreshes++
-			if n.refreshed != nil {
-				n.refreshed()
-			}
+		Pods:     func() ([]*corev1.Pod, error) { return n.pods, n.podsErr },
+		NodeReader: NodeReader{
+			Read: n.read,
+			Layout: func(context.Context) (bool, bool, error) {
+				n.layouts++
+				return false, false, n.layoutErr
+			},
+			Refresh: func(context.Context) {
+				n.refreshes++
+				if n.refreshed != nil {
+					n.refreshed()
+				}
+			},
 		},
 	}
 	for _, f := range change {

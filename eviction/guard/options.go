@@ -17,10 +17,8 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// Options configures a Guard. Read, Settings and Executor are required.
-type Options struct {
-	// Node is the node's name, for messages.
-	Node string
+// NodeReader has the functions that read the node. Only Read is required.
+type NodeReader struct {
 	// Read reads the node now. If it returns a summary and an error, the error says what the summary
 	// lacks. Without a summary there is no decision.
 	Read func(context.Context) (*stats.Summary, error)
@@ -39,16 +37,23 @@ type Options struct {
 	// Layout returns the fields of eviction.DiskLayout. It is called until it succeeds. If it is nil,
 	// the node has one file system.
 	Layout func(context.Context) (images, containers bool, err error)
-	// Pods returns the node's pods, which may include pods that have ended. If it is nil, there are no
-	// pods.
-	Pods func() ([]*corev1.Pod, error)
 	// Refresh reads the disk usage of the pods again, in bounded time. It is nil if Read does that.
 	Refresh func(context.Context)
-	// Settings has the thresholds and their settings. The caller must not change it.
-	Settings *eviction.Settings
 	// PodsCgroup returns the directory of the memory cgroup of all pods, for the descriptions of watches. It
 	// may be nil.
 	PodsCgroup func() string
+}
+
+// Options configures a Guard. Read, Settings and Executor are required.
+type Options struct {
+	// Node is the node's name, for messages.
+	Node string
+	NodeReader
+	// Pods returns the node's pods, which may include pods that have ended. If it is nil, there are no
+	// pods.
+	Pods func() ([]*corev1.Pod, error)
+	// Settings has the thresholds and their settings. The caller must not change it.
+	Settings *eviction.Settings
 	// Executor carries out decisions.
 	Executor *execute.Executor
 	// Self is the UID of weir's own pod, which is skipped; empty if there is none.
