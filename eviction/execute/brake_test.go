@@ -323,7 +323,7 @@ func TestAnEmergencyIsCounted(t *testing.T) {
 			t.Errorf("when no pod was killed, the Leases are of %s, want %s", got, want)
 		}
 		refuse = false
-		time.Sleep(2 * time.Second) // FailedBackoff
+		time.Sleep(2 * time.Second) // failedBackoff
 		if o := only(t, x.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Killed {
 			t.Errorf("the API server allows it: %s: %s", o.Result, o.Message)
 		}

@@ -26,7 +26,7 @@ func (e *Executor) evict(ctx context.Context, o *ActionOutcome) {
 		return
 	}
 	o.sent = true
-	requested, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
+	requested, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	err := e.opts.Client.CoreV1().Pods(pod.Namespace).EvictV1(requested, &policyv1.Eviction{
 		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
@@ -60,7 +60,7 @@ func (e *Executor) isConfined(ctx context.Context, deletes bool, o *ActionOutcom
 	if e.opts.Namespace == "" || e.confined[deletes] {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	options, none := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}, int64(0)
 	pods := e.opts.Client.CoreV1().Pods(o.Pod.Namespace)
@@ -126,7 +126,7 @@ func budgetName(message string) string {
 
 // readPod reads the pod, and reports whether it may be evicted. If not, it sets the outcome.
 func (e *Executor) readPod(ctx context.Context, o *ActionOutcome) (*corev1.Pod, bool) {
-	ctx, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	pod, err := e.opts.Client.CoreV1().Pods(o.Pod.Namespace).Get(ctx, o.Pod.Name, metav1.GetOptions{})
 	if err != nil {
@@ -255,7 +255,7 @@ func (e *Executor) writeCondition(ctx context.Context, pod *corev1.Pod, decided 
 	if err != nil {
 		return "", fmt.Errorf("encode the condition: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	marked, err := e.opts.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil {
@@ -265,7 +265,7 @@ func (e *Executor) writeCondition(ctx context.Context, pod *corev1.Pod, decided 
 }
 
 func (e *Executor) delete(ctx context.Context, pod *corev1.Pod, version string, grace int64) error {
-	ctx, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return e.opts.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: &grace,

@@ -23,10 +23,6 @@ const minGraceSeconds = 1
 // changes the status of a pod with problems.
 const maxAttempts = 5
 
-// maxOutageBackoff bounds the backoff while the API server does not answer. The pod is not skipped
-// during that time, so this is also the longest delay after the API server is back.
-const maxOutageBackoff = 30 * time.Second
-
 // Executor carries out decisions. Several goroutines may call its methods; it still evicts one pod
 // at a time.
 type Executor struct {
@@ -55,7 +51,7 @@ func New(opts Options) (*Executor, error) {
 		opts:     opts,
 		metrics:  newMetrics(opts.Registerer),
 		pace:     evictionPace{gap: opts.MinGap, window: opts.Window, most: opts.MaxPerWindow},
-		backoff:  retryBackoff{most: opts.MaxBackoff, waits: map[attempt]*retryState{}},
+		backoff:  retryBackoff{},
 		brake:    clusterBrake{client: opts.Client, namespace: opts.Namespace, node: opts.Node},
 		confined: map[bool]bool{},
 		events:   eventThrottle{recorder: opts.Recorder, repeat: opts.RepeatEvents, last: map[types.UID]lastEvent{}},
@@ -157,7 +153,7 @@ func (e *Executor) concludeLease(ctx context.Context, evicted bool) {
 		e.brake.used(now)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	e.brake.giveBack(ctx, now)
 }
@@ -197,13 +193,13 @@ func (e *Executor) noteFailure(key attempt, o *ActionOutcome) {
 	now := time.Now()
 	switch o.Result {
 	case Blocked:
-		o.NotBefore = e.backoff.failed(key, now, e.opts.BlockedBackoff, e.opts.MaxBackoff, requestedDelay(o.Err), *o)
+		o.NotBefore = e.backoff.failed(key, now, blockedBackoff, maxBackoff, requestedDelay(o.Err), *o)
 	case Failed:
-		most := e.opts.MaxBackoff
+		most := maxBackoff
 		if !o.Denied() {
-			most = min(most, maxOutageBackoff)
+			most = maxOutageBackoff
 		}
-		o.NotBefore = e.backoff.failed(key, now, e.opts.FailedBackoff, most, requestedDelay(o.Err), *o)
+		o.NotBefore = e.backoff.failed(key, now, failedBackoff, most, requestedDelay(o.Err), *o)
 	}
 }
 
@@ -218,7 +214,7 @@ func (e *Executor) mayAct(ctx context.Context, key attempt, o *ActionOutcome) bo
 // takeLease reports whether this node may evict, beside the others of the cluster. If not, it sets the
 // outcome.
 func (e *Executor) takeLease(ctx context.Context, key attempt, o *ActionOutcome) bool {
-	ctx, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	retry, err := e.brake.take(ctx, o.At, key.delete)
 	if !errors.As(err, new(errStopped)) {

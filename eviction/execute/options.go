@@ -47,15 +47,21 @@ type Options struct {
 	MaxPerWindow   int           // the maximum number of pods in any Window; 10
 	Window         time.Duration // 10m
 	CleanupTimeout time.Duration // how long a pod may take to be gone after its grace period; 30s, as in the kubelet
-	RequestWait    time.Duration // how long an EvictionRequest may take; then it is withdrawn; 2m
 	CleanupPoll    time.Duration // the time between two checks whether the pod is gone; 1s, as in the kubelet
-	RequestTimeout time.Duration // the limit on one request; 15s, longer than the API server asks to wait for a budget
-	ReclaimTimeout time.Duration // the limit on one collection; 2m
-	BlockedBackoff time.Duration // the first wait after a budget blocked an eviction; it doubles each time; 10s
-	FailedBackoff  time.Duration // the first wait after an error; it doubles each time; 1s
-	MaxBackoff     time.Duration // the longest wait; 5m, or 30s while the API server does not answer
 	RepeatEvents   time.Duration // the time after which an Event is repeated; 10m
 }
+
+const (
+	requestWait    = 2 * time.Minute  // how long an EvictionRequest may take; then it is withdrawn
+	requestTimeout = 15 * time.Second // the limit on one request; longer than the API server asks to wait for a budget
+	reclaimTimeout = 2 * time.Minute  // the limit on one collection
+	blockedBackoff = 10 * time.Second // the first wait after a budget blocked an eviction; it doubles each time
+	failedBackoff  = time.Second      // the first wait after an error; it doubles each time
+	maxBackoff     = 5 * time.Minute  // the longest wait
+	// maxOutageBackoff is the longest wait while the API server does not answer. The pod is not skipped
+	// during that time, so this is also the longest delay after the API server is back.
+	maxOutageBackoff = 30 * time.Second
+)
 
 // EventRecorder records Events. A record.EventRecorder implements it.
 type EventRecorder interface {
@@ -68,13 +74,7 @@ func (o Options) withDefaults() Options {
 	o.MaxPerWindow = cmp.Or(o.MaxPerWindow, 10)
 	o.Window = cmp.Or(o.Window, 10*time.Minute)
 	o.CleanupTimeout = cmp.Or(o.CleanupTimeout, 30*time.Second)
-	o.RequestWait = cmp.Or(o.RequestWait, 2*time.Minute)
 	o.CleanupPoll = cmp.Or(o.CleanupPoll, time.Second)
-	o.RequestTimeout = cmp.Or(o.RequestTimeout, 15*time.Second)
-	o.ReclaimTimeout = cmp.Or(o.ReclaimTimeout, 2*time.Minute)
-	o.BlockedBackoff = cmp.Or(o.BlockedBackoff, 10*time.Second)
-	o.FailedBackoff = cmp.Or(o.FailedBackoff, time.Second)
-	o.MaxBackoff = cmp.Or(o.MaxBackoff, 5*time.Minute)
 	o.RepeatEvents = cmp.Or(o.RepeatEvents, 10*time.Minute)
 	return o
 }

@@ -44,20 +44,17 @@ type retryState struct {
 }
 
 // retryBackoff has the attempts that were blocked or failed.
-type retryBackoff struct {
-	most  time.Duration
-	waits map[attempt]*retryState
-}
+type retryBackoff map[attempt]*retryState
 
 // next returns the state of an attempt that must wait, or nil.
-func (b *retryBackoff) next(a attempt, now time.Time) *retryState {
+func (b retryBackoff) next(a attempt, now time.Time) *retryState {
 	// An attempt that is not repeated within the longest backoff is removed.
-	for key, w := range b.waits {
-		if now.Sub(w.until) > b.most {
-			delete(b.waits, key)
+	for key, w := range b {
+		if now.Sub(w.until) > maxBackoff {
+			delete(b, key)
 		}
 	}
-	if w := b.waits[a]; w != nil && w.until.After(now) {
+	if w := b[a]; w != nil && w.until.After(now) {
 		return w
 	}
 	return nil
@@ -65,11 +62,11 @@ func (b *retryBackoff) next(a attempt, now time.Time) *retryState {
 
 // failed returns the time of the next attempt: after first, doubled for each earlier failure up to
 // most, but not before the delay that the API server asked for.
-func (b *retryBackoff) failed(a attempt, now time.Time, first, most, asked time.Duration, o ActionOutcome) time.Time {
-	w := b.waits[a]
+func (b retryBackoff) failed(a attempt, now time.Time, first, most, asked time.Duration, o ActionOutcome) time.Time {
+	w := b[a]
 	if w == nil {
 		w = &retryState{}
-		b.waits[a] = w
+		b[a] = w
 	}
 	d := most
 	if w.times < 30 {

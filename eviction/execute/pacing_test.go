@@ -208,7 +208,7 @@ func TestAnAwayServerIsAskedAgainSoon(t *testing.T) {
 }
 
 func TestBackoffIsBoundedAndForgets(t *testing.T) {
-	b := retryBackoff{most: 5 * time.Minute, waits: map[attempt]*retryState{}}
+	b := retryBackoff{}
 	key := attempt{uid: "u"}
 	now := began
 	var got []time.Duration
@@ -220,8 +220,8 @@ func TestBackoffIsBoundedAndForgets(t *testing.T) {
 	diff(t, "waits", []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 300 * time.Second}, got[:6])
 	diff(t, "the last wait", 300*time.Second, got[99])
 	b.next(attempt{uid: "other"}, now.Add(5*time.Minute+1))
-	if len(b.waits) > 0 {
-		t.Errorf("got %d remembered long after, want none", len(b.waits))
+	if len(b) > 0 {
+		t.Errorf("got %d remembered long after, want none", len(b))
 	}
 }
 

@@ -58,7 +58,7 @@ func collectionText(c eviction.Collection) string {
 }
 
 func (e *Executor) removeUnused(ctx context.Context, c eviction.Collection, o *ActionOutcome) {
-	ctx, cancel := context.WithTimeout(ctx, e.opts.ReclaimTimeout)
+	ctx, cancel := context.WithTimeout(ctx, reclaimTimeout)
 	defer cancel()
 	freed, err := e.opts.Reclaimer.Reclaim(ctx, c)
 	o.Freed = freed

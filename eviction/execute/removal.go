@@ -15,7 +15,7 @@ func (e *Executor) awaitRemoval(ctx context.Context, o *ActionOutcome) {
 	began := time.Now()
 	timeout := e.opts.CleanupTimeout
 	if o.Result == Requested {
-		timeout = e.opts.RequestWait
+		timeout = requestWait
 	}
 	if o.Result != Terminating { // somebody else set its grace period, which may be hours
 		timeout += time.Duration(o.GraceSeconds) * time.Second
@@ -51,7 +51,7 @@ func (e *Executor) awaitRemoval(ctx context.Context, o *ActionOutcome) {
 // isRemoved reports whether the pod is gone. If not, it returns where the pod still is. was is the
 // previous answer.
 func (e *Executor) isRemoved(ctx context.Context, o *ActionOutcome, old string) (bool, string) {
-	requested, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
+	requested, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	uid := types.UID(o.Pod.UID)
 	pod, err := e.opts.Client.CoreV1().Pods(o.Pod.Namespace).Get(requested, o.Pod.Name, metav1.GetOptions{})

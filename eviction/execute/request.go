@@ -53,7 +53,7 @@ func (e *Executor) request(ctx context.Context, o *ActionOutcome) {
 	}
 	o.GraceSeconds = 0 // whoever evicts the pod chooses it
 	o.sent = true
-	requested, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
+	requested, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	_, err := e.opts.Client.LifecycleV1alpha1().EvictionRequests(pod.Namespace).Create(requested, &lifecycle.EvictionRequest{
 		ObjectMeta: metav1.ObjectMeta{
@@ -94,7 +94,7 @@ func (e *Executor) requestFailed(ctx context.Context, o *ActionOutcome) string {
 }
 
 func (e *Executor) readRequest(ctx context.Context, o *ActionOutcome) (*lifecycle.EvictionRequest, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return e.opts.Client.LifecycleV1alpha1().EvictionRequests(o.Pod.Namespace).Get(ctx, requestPrefix+o.Pod.UID, metav1.GetOptions{})
 }
