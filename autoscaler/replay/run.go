@@ -26,27 +26,26 @@ type Options struct {
 	// Initial is the number of pods at the beginning; 0 means the recorded number, or minReplicas if
 	// none was recorded.
 	Initial int32
-	// Saturation is the share of its CPU limit above which a container counts as throttled; 0 disables
-	// the check.
-	Saturation float64
 	// Progress, if not nil, is called before each decision with the time that was replayed and the
 	// whole time.
 	Progress func(done, spec time.Duration)
 }
 
-// syncPeriod is the time between two decisions.
-const syncPeriod = 15 * time.Second
+const (
+	// syncPeriod is the time between two decisions.
+	syncPeriod = 15 * time.Second
+	// saturation is the share of its CPU limit above which a container counts as throttled.
+	saturation = 0.95
+)
 
 // DefaultOptions returns the default options for a trace: its own startup time, or else 30 s; a
-// first sample 30 s after the start, with a window of 30 s; throttling from 95% of the limit on;
-// and Kubernetes' settings.
+// first sample 30 s after the start, with a window of 30 s; and Kubernetes' settings.
 func DefaultOptions(t *Trace) Options {
 	o := Options{
 		Settings:    autoscaler.DefaultSettings(),
 		Startup:     30 * time.Second,
 		MetricDelay: 30 * time.Second,
 		Window:      30 * time.Second,
-		Saturation:  0.95,
 	}
 	if t.Startup.Pods > 0 {
 		o.Startup = t.Startup.Median
@@ -267,7 +266,7 @@ func (r *run) warnings() (list []string) {
 		if at := r.saturated(&r.trace.Containers[i]); at > 0 {
 			c := &r.trace.Containers[i]
 			list = append(list, fmt.Sprintf("container %s was at %.0f%% of its CPU limit (%dm) or above for %s: more pods might have used more, so the demand in that time is a lower bound",
-				c.Name, r.options.Saturation*100, c.Limits.CPU.Milli, at))
+				c.Name, saturation*100, c.Limits.CPU.Milli, at))
 		}
 	}
 	if r.trace.Startup.Pods == 0 {
@@ -281,13 +280,13 @@ func (r *run) warnings() (list []string) {
 
 // saturated returns for how long container c was throttled, with the recorded number of pods.
 func (r *run) saturated(c *TraceContainer) time.Duration {
-	if !c.Limits.CPU.Set || c.Limits.CPU.Milli <= 0 || r.options.Saturation <= 0 {
+	if !c.Limits.CPU.Set || c.Limits.CPU.Milli <= 0 {
 		return 0
 	}
 	var at time.Duration
 	for _, p := range r.result.Points {
 		used, ok := c.CPU.At(p.At, r.trace.maxAge())
-		if ok && p.Recorded > 0 && used*1000 >= r.options.Saturation*float64(c.Limits.CPU.Milli)*float64(p.Recorded) {
+		if ok && p.Recorded > 0 && used*1000 >= saturation*float64(c.Limits.CPU.Milli)*float64(p.Recorded) {
 			at += syncPeriod
 		}
 	}
