@@ -227,3 +227,11 @@ func scaleDownWindow(b *autoscalingv2.HorizontalPodAutoscalerBehavior, s *Settin
 	}
 	return seconds(toInt32(s.DownscaleStabilization.Seconds()))
 }
+
+// LongestWindow returns how far back recommendations matter.
+func LongestWindow(spec *autoscalingv2.HorizontalPodAutoscalerSpec, s *Settings) time.Duration {
+	if spec.Behavior == nil {
+		return s.DownscaleStabilization
+	}
+	return max(scaleUpWindow(spec.Behavior), scaleDownWindow(spec.Behavior, s))
+}

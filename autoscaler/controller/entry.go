@@ -144,7 +144,7 @@ func (e *entry) restoreMemory(o *scalingObject, status *v1alpha1.AutoscalerStatu
 			changed(statusCount)
 		}
 	}
-	if e.memoryValid && l.Now.Sub(e.seenAt) > longestWindow(o.spec, l.Settings) {
+	if e.memoryValid && l.Now.Sub(e.seenAt) > autoscaler.LongestWindow(o.spec, l.Settings) {
 		e.seedRecommendation(l) // every recommendation in the memory is too old to delay a change
 	}
 	e.memoryValid, e.writeUnknown, e.seenReplicas, e.seenAt = true, false, l.Scale.SpecReplicas, l.Now

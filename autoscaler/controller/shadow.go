@@ -89,7 +89,7 @@ func (c *Controller) shadowHPA(ctx context.Context, o *scalingObject, e *entry, 
 // memoryLength returns how long weir must observe a target until its memory is as long as the
 // controller's.
 func memoryLength(o *scalingObject, s *autoscaler.Settings) time.Duration {
-	d := longestWindow(o.spec, s)
+	d := autoscaler.LongestWindow(o.spec, s)
 	if b := o.spec.Behavior; b != nil {
 		d = max(d, longestPeriod(b.ScaleUp), longestPeriod(b.ScaleDown))
 	}

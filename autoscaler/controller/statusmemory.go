@@ -22,7 +22,7 @@ const (
 // each tenth of the longest window, and the changes of the longest period. Times are rounded up to
 // seconds.
 func statusMemory(m autoscaler.Memory, spec *autoscalingv2.HorizontalPodAutoscalerSpec, s *autoscaler.Settings, now time.Time) *v1alpha1.Memory {
-	n := &v1alpha1.Memory{Recommendations: summarizeRecommendations(m.Recommendations, longestWindow(spec, s), now)}
+	n := &v1alpha1.Memory{Recommendations: summarizeRecommendations(m.Recommendations, autoscaler.LongestWindow(spec, s), now)}
 	if b := spec.Behavior; b != nil {
 		n.Changes = append(statusChanges(m.Ups, 1, longestPeriod(b.ScaleUp), now), statusChanges(m.Downs, -1, longestPeriod(b.ScaleDown), now)...)
 		slices.SortStableFunc(n.Changes, func(a, b v1alpha1.Change) int { return a.Time.Compare(b.Time.Time) })
@@ -101,21 +101,6 @@ func memoryFromStatus(n *v1alpha1.Memory, now time.Time) (m autoscaler.Memory) {
 		}
 	}
 	return m
-}
-
-// longestWindow returns how far back recommendations matter.
-func longestWindow(spec *autoscalingv2.HorizontalPodAutoscalerSpec, s *autoscaler.Settings) time.Duration {
-	if spec.Behavior == nil {
-		return s.DownscaleStabilization
-	}
-	longest := s.DownscaleStabilization
-	if d := spec.Behavior.ScaleDown; d != nil && d.StabilizationWindowSeconds != nil {
-		longest = time.Duration(*d.StabilizationWindowSeconds) * time.Second
-	}
-	if u := spec.Behavior.ScaleUp; u != nil && u.StabilizationWindowSeconds != nil {
-		longest = max(longest, time.Duration(*u.StabilizationWindowSeconds)*time.Second)
-	}
-	return longest
 }
 
 // longestPeriod returns how far back changes in one direction matter.
