@@ -43,7 +43,7 @@ func (w *Workload) Loads(use func(m Member, container string, r Resource) []Usag
 		for i, name := range names {
 			one := make([][]usageSeries, len(w.Members))
 			for j, m := range w.Members {
-				if points := validPoints(use(m, name, r)); len(points) > 0 {
+				if points := ValidPoints(use(m, name, r)); len(points) > 0 {
 					one[j] = []usageSeries{newSeries(points)}
 					whole[j] = append(whole[j], one[j]...)
 				}
@@ -100,7 +100,7 @@ func (l *LoadReading) add(r Resource, pod []usageSeries) {
 		exists = exists || !first.After(l.At) && l.At.Sub(last) < max(s.interval, syncPeriod)
 		value, ok := s.at(l.At)
 		complete = complete && ok
-		sum += wholeUnits(r, value) * thousandths(r) // each rounded up, as the metrics API does
+		sum += WholeUnits(r, value) * thousandths(r) // each rounded up, as the metrics API does
 	}
 	switch {
 	case exists && complete:

@@ -83,7 +83,7 @@ func (n *NodeReadings) Add(node, cgroup string, r Resource, points []UsagePoint)
 	if n.series == nil {
 		n.series = map[nodeSeries]rankedPoints{}
 	}
-	n.series[k] = rankedPoints{rank, validPoints(points)}
+	n.series[k] = rankedPoints{rank, ValidPoints(points)}
 }
 
 // Of returns the function that NodeUsage.Points is for a node.

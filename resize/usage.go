@@ -91,7 +91,7 @@ func newSeason(points []UsagePoint, f *UsageFigure) (best *Season) {
 				continue
 			}
 			slices.Sort(values)
-			if amount := wholeUnits(CPU, values[len(values)/4]); amount > high {
+			if amount := WholeUnits(CPU, values[len(values)/4]); amount > high {
 				high = amount
 				at := time.Unix(int64(hour)*3600, 0).UTC()
 				best = &Season{Period: "day", Hour: at.Hour(), Value: *Quantity(CPU, amount)}
@@ -133,7 +133,7 @@ func newFigure(r Resource, o *Options, pods ...PodUsage) *UsageFigure {
 func shareAbove(r Resource, points []UsagePoint, amount int64) float64 {
 	above := 0
 	for _, p := range points {
-		if wholeUnits(r, p.Value) > amount {
+		if WholeUnits(r, p.Value) > amount {
 			above++
 		}
 	}
@@ -158,7 +158,7 @@ func summarize(r Resource, o *Options, pods []PodUsage) (*UsageFigure, []UsagePo
 	}
 	all := make([]UsagePoint, 0, total)
 	for i := range pods {
-		points := validPoints(pods[i].Points)
+		points := ValidPoints(pods[i].Points)
 		pods[i].Points = points
 		if len(points) == 0 {
 			continue
@@ -180,12 +180,12 @@ func summarize(r Resource, o *Options, pods []PodUsage) (*UsageFigure, []UsagePo
 	if o.Tool != nil {
 		f.Estimate = optionalQuantity(r, o.Tool.Estimate(r, pods))
 	}
-	f.Value = *Quantity(r, wholeUnits(r, quantile(all, f.Percentile)))
+	f.Value = *Quantity(r, WholeUnits(r, quantile(all, f.Percentile)))
 	return f, all
 }
 
-// wholeUnits returns usage in millicores or bytes, rounded up.
-func wholeUnits(r Resource, value float64) int64 {
+// WholeUnits returns usage in millicores or bytes, rounded up.
+func WholeUnits(r Resource, value float64) int64 {
 	if r == CPU {
 		value = math.Round(value*1e9) / 1e6 // the kernel counts CPU time in nanoseconds
 	}
@@ -269,8 +269,8 @@ func quantile(points []UsagePoint, percent float64) float64 {
 	return values[min(max(rank, 1), len(values))-1]
 }
 
-// validPoints returns the points without negative, infinite and NaN values.
-func validPoints(points []UsagePoint) []UsagePoint {
+// ValidPoints returns the points without negative, infinite and NaN values.
+func ValidPoints(points []UsagePoint) []UsagePoint {
 	return slices.DeleteFunc(slices.Clone(points), func(p UsagePoint) bool {
 		return !(p.Value >= 0) || p.Value > maxValue
 	})

@@ -63,14 +63,6 @@ func (s *Sample) isPossible() bool {
 	return s.Value >= 0 && s.Value <= most
 }
 
-// amount returns the sample in millicores or bytes, rounded up.
-func (s *Sample) amount() int64 {
-	if s.Resource == resize.CPU {
-		return int64(math.Ceil(math.Round(s.Value*1e9) / 1e6)) // the kernel counts CPU time in nanoseconds
-	}
-	return int64(math.Ceil(s.Value))
-}
-
 // roundUp returns a recommendation in cores or bytes as an amount.
 func roundUp(r resize.Resource, value float64) resize.Amount {
 	if r == resize.CPU {

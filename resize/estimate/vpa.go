@@ -80,10 +80,10 @@ func (v *VPA) Observe(s Sample) {
 	switch {
 	case !s.isPossible():
 	case s.Resource == resize.CPU:
-		v.observeCPU(v.pod(s.Pod), s.At, s.amount())
+		v.observeCPU(v.pod(s.Pod), s.At, resize.WholeUnits(s.Resource, s.Value))
 	case s.Resource == resize.Memory:
 		if p := v.pod(s.Pod); !s.At.Before(p.lastMemory) {
-			v.observeMemory(p, s.At, s.amount(), &p.peak)
+			v.observeMemory(p, s.At, resize.WholeUnits(s.Resource, s.Value), &p.peak)
 		}
 	}
 }

@@ -109,17 +109,12 @@ func Read(ctx context.Context, h *history.Client, r Request) (*ContainerUsage, e
 
 // ReadRequests reads what containers requested: weir's metrics, or else those of kube-state-metrics.
 func ReadRequests(ctx context.Context, h *history.Client, r Request) (*ContainerUsage, error) {
-	return r.read(ctx, h, "requests", func(what resize.Resource) (queries []string) {
-		weir := map[resize.Resource]string{resize.CPU: "weir_container_cpu_request_cores", resize.Memory: "weir_container_memory_request_bytes"}
-		for _, series := range []struct {
-			name     string
-			matchers []string
-		}{
-			{weir[what], nil}, {"kube_pod_container_resource_requests", []string{fmt.Sprintf("resource=%q", what)}},
-		} {
-			queries = append(queries, fmt.Sprintf("max by (namespace, pod, container) (%s{%s})", series.name, strings.Join(append(series.matchers, r.matchers()...), ",")))
+	return r.read(ctx, h, "requests", func(what resize.Resource) []string {
+		query := func(series string, matchers ...string) string {
+			return fmt.Sprintf("max by (namespace, pod, container) (%s{%s})", series, strings.Join(append(matchers, r.matchers()...), ","))
 		}
-		return queries
+		weir := map[resize.Resource]string{resize.CPU: "weir_container_cpu_request_cores", resize.Memory: "weir_container_memory_request_bytes"}
+		return []string{query(weir[what]), query("kube_pod_container_resource_requests", fmt.Sprintf("resource=%q", what))}
 	})
 }
 

@@ -175,9 +175,8 @@ type history struct {
 
 // newHistory returns the history up to Options.Until, without use that no container can have.
 func newHistory(e *trace.Entity, r resize.Resource, o *Options) *history {
-	const most = 1 << 53
 	h := &history{options: o, resource: r, request: e.Metrics[string(r)+"_request"]}
-	h.use = slices.DeleteFunc(slices.Clone(e.Metrics[string(r)]), func(p trace.Reading) bool { return !(p.Value >= 0) || p.Value > most })
+	h.use = resize.ValidPoints(e.Metrics[string(r)])
 	if len(h.use) == 0 {
 		return h
 	}
