@@ -213,14 +213,14 @@ func orderless(t *testing.T, in *Input, d *Decision) {
 	}
 	for _, s := range append(Signals(), "cpu.pressure.some.avg10") {
 		list := in.Rank(&Threshold{Signal: s}, d.Layout)
-		compare := compareByExcess
+		order := excessOrder
 		if s == PIDAvailable {
-			compare = compareByProcesses
+			order = processOrder
 		}
 		for i := range list {
 			for k := i + 1; k < len(list); k++ {
-				there, key := compare(&list[i], &list[k])
-				back, _ := compare(&list[k], &list[i])
+				there, key := compareBy(order, &list[i], &list[k])
+				back, _ := compareBy(order, &list[k], &list[i])
 				if there >= 0 || back <= 0 || key == KeyNone {
 					t.Errorf("%s: %v is before %v, but compares %d and %d by %v", s, list[i].Pod, list[k].Pod, there, back, key)
 				}

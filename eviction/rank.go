@@ -88,16 +88,16 @@ func (in *Input) rank(t *Threshold, l DiskLayout, statsByUID map[string]*stats.P
 			r.Skipped, r.SkipMessage = SkipDoubt, r.Doubt
 		}
 	}
-	compare := compareByExcess
+	order := excessOrder
 	if t.Signal == PIDAvailable {
-		compare = compareByProcesses
+		order = processOrder
 	}
 	slices.SortFunc(list, func(a, b RankedPod) int {
-		c, _ := compare(&a, &b)
+		c, _ := compareBy(order, &a, &b)
 		return c
 	})
 	for i := range len(list) - 1 {
-		_, list[i].BeforeNextBy = compare(&list[i], &list[i+1])
+		_, list[i].BeforeNextBy = compareBy(order, &list[i], &list[i+1])
 	}
 	return list
 }
@@ -149,43 +149,35 @@ func (r *RankedPod) computeKeys(resource string, parts podParts, s *stats.PodSta
 	r.Excess.Sub(less)
 }
 
-// compareByExcess orders pods for memory, disks and CPU, and returns the key that decides.
-func compareByExcess(a, b *RankedPod) (int, RankKey) {
-	if c := trueFirst(a.NoStats, b.NoStats); c != 0 {
-		return c, KeyNoStats
+// excessOrder has the keys for memory, disks and CPU, and processOrder those for process ids. If all are equal,
+// the name decides.
+var (
+	excessOrder  = []RankKey{KeyNoStats, KeyOver, KeyPriority, KeyExcess}
+	processOrder = []RankKey{KeyPriority, KeyNoStats, KeyProcesses}
+)
+
+// compareBy compares two pods by the keys of an order, and returns the key that decides.
+func compareBy(order []RankKey, a, b *RankedPod) (int, RankKey) {
+	for _, key := range order {
+		if c := key.compare(a, b); c != 0 {
+			return c, key
+		}
 	}
-	if c := trueFirst(a.Over, b.Over); c != 0 {
-		return c, KeyOver
-	}
-	if c := cmp.Compare(a.Priority, b.Priority); c != 0 {
-		return c, KeyPriority
-	}
-	if c := b.Excess.Cmp(a.Excess); c != 0 {
-		return c, KeyExcess
-	}
-	return compareByName(a, b), KeyName
+	return cmp.Or(cmp.Compare(a.Pod.Namespace, b.Pod.Namespace), cmp.Compare(a.Pod.Name, b.Pod.Name), cmp.Compare(a.Pod.UID, b.Pod.UID)), KeyName
 }
 
-// compareByProcesses orders pods for process ids, and returns the key that decides.
-func compareByProcesses(a, b *RankedPod) (int, RankKey) {
-	if c := cmp.Compare(a.Priority, b.Priority); c != 0 {
-		return c, KeyPriority
+// compare compares two pods by one key: the pod that is evicted first is less.
+func (k RankKey) compare(a, b *RankedPod) int {
+	switch k {
+	case KeyNoStats:
+		return trueFirst(a.NoStats, b.NoStats)
+	case KeyOver:
+		return trueFirst(a.Over, b.Over)
+	case KeyPriority:
+		return cmp.Compare(a.Priority, b.Priority)
+	default: // KeyExcess and KeyProcesses
+		return b.Excess.Cmp(a.Excess)
 	}
-	if c := trueFirst(a.NoStats, b.NoStats); c != 0 {
-		return c, KeyNoStats
-	}
-	if c := b.Excess.Cmp(a.Excess); c != 0 {
-		return c, KeyProcesses
-	}
-	return compareByName(a, b), KeyName
-}
-
-func compareByName(a, b *RankedPod) int {
-	return cmp.Or(
-		cmp.Compare(a.Pod.Namespace, b.Pod.Namespace),
-		cmp.Compare(a.Pod.Name, b.Pod.Name),
-		cmp.Compare(a.Pod.UID, b.Pod.UID),
-	)
 }
 
 // byUID returns the statistics of pods by UID. If two entries have one UID, the last one counts.
