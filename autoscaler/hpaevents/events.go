@@ -53,12 +53,11 @@ func (p *pendingEvent) event(instance string) *eventsv1.Event {
 	if p.complete {
 		kind = corev1.EventTypeNormal
 	}
-	namespace := string(p.hpa.namespace)
 	return &eventsv1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: eventName(p.hpa.name, p.at)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.hpa.Namespace, Name: eventName(p.hpa.Name, p.at)},
 		Regarding: corev1.ObjectReference{
 			APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler",
-			Namespace: namespace, Name: p.hpa.name, UID: p.hpa.uid,
+			Namespace: p.hpa.Namespace, Name: p.hpa.Name, UID: p.hpa.uid,
 		},
 		EventTime:           metav1.NewMicroTime(p.at),
 		ReportingController: controller,
@@ -73,9 +72,9 @@ func (p *pendingEvent) event(instance string) *eventsv1.Event {
 func (r *Reporter) writeEvent(ctx context.Context, n *pendingEvent) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	events := r.opts.Client.EventsV1().Events(string(n.hpa.namespace))
+	events := r.opts.Client.EventsV1().Events(n.hpa.Namespace)
 	if n.count > 1 {
-		name := eventName(n.hpa.name, n.first)
+		name := eventName(n.hpa.Name, n.first)
 		patch, err := json.Marshal(map[string]any{"series": eventsv1.EventSeries{Count: int32(n.count), LastObservedTime: metav1.NewMicroTime(n.at)}})
 		if err != nil {
 			return fmt.Errorf("encode the count of Event %s: %w", name, err)

@@ -67,13 +67,13 @@ func causesOf(gaps []missingPod) []*missingCause {
 
 // missingNote returns a note that shows which of an autoscaler's running pods have no numbers.
 // others is the number of other pods without numbers, for which no reason was looked up.
-func missingNote(namespace metric.Namespace, running int, gaps []missingPod, others int) string {
+func missingNote(namespace string, running int, gaps []missingPod, others int) string {
 	lacking := len(gaps) + others
 	note := fmt.Sprintf("%d of %d pods %s no CPU or memory. ", lacking, running, humanize.HasHave(lacking))
 	if running == 1 {
 		note = "The only pod has no CPU or memory. "
 	}
-	tail := ". Run: kubectl weir explain namespace " + string(namespace)
+	tail := ". Run: kubectl weir explain namespace " + namespace
 	// The end of the note must have room for the number of pods that are not named.
 	space := noteLimit - len(tail) - len("; 9999999 more")
 	left, sep := lacking, ""

@@ -24,7 +24,7 @@ func (noScales) Get(context.Context, string, autoscalingv2.CrossVersionObjectRef
 // TestNoteIsBounded checks that the API server accepts every note, with any number of pods and
 // reasons and with long names, and that the numbers in it add up.
 func TestNoteIsBounded(t *testing.T) {
-	namespace := metric.Namespace(strings.Repeat("n", 63))
+	namespace := strings.Repeat("n", 63)
 	for _, length := range []int{1, 40, 253} {
 		for _, causes := range []int{1, 3, 30} {
 			for _, pods := range []int{1, 2, 11, 50} {
@@ -42,7 +42,7 @@ func TestNoteIsBounded(t *testing.T) {
 				if want := fmt.Sprintf("%d of 100000 pods have no CPU or memory. Incomplete (container ", 9000000+pods); !strings.HasPrefix(note, want) {
 					t.Errorf("got %q, want it to begin with %q", note, want)
 				}
-				if want := ". Run: kubectl weir explain namespace " + string(namespace); !strings.HasSuffix(note, want) {
+				if want := ". Run: kubectl weir explain namespace " + namespace; !strings.HasSuffix(note, want) {
 					t.Errorf("got %q, want it to end with %q", note, want)
 				}
 			}

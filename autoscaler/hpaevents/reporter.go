@@ -58,7 +58,7 @@ func (r *Reporter) Autoscalers(p *cluster.Pod) (names []string) {
 	}
 	for h := range r.targets.index.Matching(string(p.Namespace), p.Labels) {
 		if h.pods {
-			names = append(names, h.full)
+			names = append(names, h.String())
 		}
 	}
 	slices.Sort(names)
@@ -80,7 +80,7 @@ func (r *Reporter) Run(ctx context.Context) error {
 func (r *Reporter) lookupFailed(w workloadRef, err error) {
 	r.lookupsFailed.Inc()
 	r.opts.Logger.Debug("the pods of an autoscaler's target are not known",
-		zap.String("namespace", string(w.namespace)), zap.String("kind", w.kind), zap.String("name", w.name), zap.Error(err))
+		zap.String("namespace", w.namespace), zap.String("kind", w.Kind), zap.String("name", w.Name), zap.Error(err))
 }
 
 // loop checks the pods every checkInterval.
@@ -118,7 +118,7 @@ func (r *Reporter) checkPods(ctx context.Context, throttle *eventThrottle, faili
 			r.writesFailed.Inc()
 			if !failing {
 				r.opts.Logger.Warn("an Event cannot be written; weir needs create and patch on events.k8s.io (deploy/kustomize/components/hpa-events)",
-					zap.String("autoscaler", n.hpa.full), zap.Error(err))
+					zap.String("autoscaler", n.hpa.String()), zap.Error(err))
 			}
 			failing = true
 		default:
@@ -138,7 +138,7 @@ func checkAll(t *targetSet, facts *cluster.Facts, survey *explain.Survey) []podC
 	for _, h := range t.withSelector() {
 		if h.resource {
 			index[h] = len(all)
-			namespaces[h.namespace] = true
+			namespaces[metric.Namespace(h.Namespace)] = true
 			all = append(all, podCheck{hpa: h})
 		}
 	}

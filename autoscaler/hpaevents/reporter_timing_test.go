@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
@@ -44,7 +45,7 @@ func large(b *testing.B) (*Reporter, *explain.Explainer) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				h := &hpaInfo{namespace: e.Namespace, name: app, uid: types.UID(key), full: key, target: workloadRef{namespace: e.Namespace, name: app}, resource: true, pods: true}
+				h := &hpaInfo{NamespacedName: types.NamespacedName{Namespace: string(e.Namespace), Name: app}, uid: types.UID(key), target: workloadRef{string(e.Namespace), autoscalingv2.CrossVersionObjectReference{Name: app}}, resource: true, pods: true}
 				t.setHPA(h)
 				t.recordLookup(h.target, selector, nil)
 			}

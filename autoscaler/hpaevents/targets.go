@@ -18,16 +18,13 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/selectorindex"
 	"github.com/weir-metrics/weir/autoscaler/watcher"
-	"github.com/weir-metrics/weir/metric"
 )
 
 // hpaInfo is the part of a HorizontalPodAutoscaler that is kept. It is immutable.
 type hpaInfo struct {
-	namespace metric.Namespace
-	name      string
-	uid       types.UID
-	full      string // namespace/name
-	target    workloadRef
+	types.NamespacedName
+	uid    types.UID
+	target workloadRef
 	// resource is set if it uses the pods' CPU or memory from metrics.k8s.io.
 	resource bool
 	// pods is set if it uses any metric of its pods.
@@ -36,8 +33,8 @@ type hpaInfo struct {
 
 // workloadRef is the workload that an autoscaler scales.
 type workloadRef struct {
-	namespace              metric.Namespace
-	apiVersion, kind, name string
+	namespace string
+	autoscalingv2.CrossVersionObjectReference
 }
 
 // targetSet keeps the autoscalers and the selectors of their workloads. It reads the selectors
@@ -74,12 +71,11 @@ func newTargetSet(scales scaleclient.ScaleReader) *targetSet {
 func (t *targetSet) setHPA(h *hpaInfo) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key := namespacedName(h)
-	old := t.mu.hpas[key]
+	old := t.mu.hpas[h.NamespacedName]
 	if old != nil && *old == *h {
 		return // its status changes every 15 s
 	}
-	t.mu.hpas[key] = h
+	t.mu.hpas[h.NamespacedName] = h
 	w := t.mu.workloads[h.target]
 	if w == nil {
 		w = &workload{hpas: map[*hpaInfo]bool{}}
@@ -88,15 +84,11 @@ func (t *targetSet) setHPA(h *hpaInfo) {
 	}
 	w.hpas[h] = true
 	if w.selector != nil {
-		t.index.Set(h, string(h.namespace), w.selector)
+		t.index.Set(h, h.Namespace, w.selector)
 	}
 	if old != nil {
 		t.releaseTarget(old)
 	}
-}
-
-func namespacedName(h *hpaInfo) types.NamespacedName {
-	return types.NamespacedName{Namespace: string(h.namespace), Name: h.name}
 }
 
 // deleteHPA removes an autoscaler.
@@ -181,7 +173,7 @@ func (t *targetSet) needsSelector(w workloadRef) bool {
 func (t *targetSet) readSelector(ctx context.Context, w workloadRef) (labels.Selector, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	got, _, err := t.scales.Get(ctx, string(w.namespace), autoscalingv2.CrossVersionObjectReference{APIVersion: w.apiVersion, Kind: w.kind, Name: w.name})
+	got, _, err := t.scales.Get(ctx, w.namespace, w.CrossVersionObjectReference)
 	if err != nil {
 		return nil, err
 	}
@@ -211,18 +203,16 @@ func (t *targetSet) recordLookup(ref workloadRef, selector labels.Selector, err 
 		if selector == nil {
 			t.index.Delete(h)
 		} else {
-			t.index.Set(h, string(h.namespace), selector)
+			t.index.Set(h, h.Namespace, selector)
 		}
 	}
 }
 
 // newHPAInfo returns the part of a HorizontalPodAutoscaler that is kept.
 func newHPAInfo(h *watcher.HPA) *hpaInfo {
-	ref := h.Spec.ScaleTargetRef
 	a := &hpaInfo{
-		namespace: metric.Namespace(h.Namespace), name: h.Name, uid: h.UID,
-		full:   h.Namespace + "/" + h.Name,
-		target: workloadRef{metric.Namespace(h.Namespace), ref.APIVersion, ref.Kind, ref.Name},
+		NamespacedName: types.NamespacedName{Namespace: h.Namespace, Name: h.Name}, uid: h.UID,
+		target: workloadRef{h.Namespace, h.Spec.ScaleTargetRef},
 	}
 	for i := range h.Spec.Metrics {
 		switch m := &h.Spec.Metrics[i]; {

@@ -74,7 +74,7 @@ func TestLookupsBackOff(t *testing.T) {
 		if known := pass(time.Hour); known {
 			t.Error("its pods are known although the scale has no selector any more")
 		}
-		c.deleteHPA(namespacedName(web))
+		c.deleteHPA(web.NamespacedName)
 		asked := len(f.asked)
 		pass(10 * time.Hour)
 		if n := len(f.asked) - asked; n != 0 || c.count() != 0 {
@@ -101,11 +101,11 @@ func TestTargetsAreShared(t *testing.T) {
 	if got := c.index.Len(); got != 2 {
 		t.Errorf("got %d autoscalers with pods, want both", got)
 	}
-	c.deleteHPA(namespacedName(newHPAInfo(a)))
+	c.deleteHPA(newHPAInfo(a).NamespacedName)
 	if got := c.index.Len(); got != 1 || c.count() != 1 {
 		t.Errorf("after one is deleted: got %d with pods of %d, want one", got, c.count())
 	}
-	c.deleteHPA(namespacedName(newHPAInfo(b)))
+	c.deleteHPA(newHPAInfo(b).NamespacedName)
 	if got := len(c.mu.workloads); got != 0 {
 		t.Errorf("%d workloads are left of none", got)
 	}

@@ -101,7 +101,7 @@ func (t *eventThrottle) decideEvents(now time.Time, checks []podCheck, leads boo
 		}
 	}
 	slices.SortFunc(waiting, func(x, y *podCheck) int {
-		return cmp.Or(t.records[x.hpa.uid].lastEvent.Compare(t.records[y.hpa.uid].lastEvent), strings.Compare(x.hpa.full, y.hpa.full))
+		return cmp.Or(t.records[x.hpa.uid].lastEvent.Compare(t.records[y.hpa.uid].lastEvent), strings.Compare(x.hpa.String(), y.hpa.String()))
 	})
 	for _, s := range waiting {
 		if n, ok := t.decideEvent(s, now, cause); ok {
@@ -155,7 +155,7 @@ func (t *eventThrottle) decideEvent(s *podCheck, now time.Time, cause func(*clus
 		if reasons == r.reasons && now.Sub(r.lastEvent) < repeatInterval {
 			break
 		}
-		return t.addEvent(s.hpa, now, reasons, missingNote(s.hpa.namespace, s.running, gaps, others))
+		return t.addEvent(s.hpa, now, reasons, missingNote(s.hpa.Namespace, s.running, gaps, others))
 	case r.reasons != "" && harmless == len(s.missing) && s.running > harmless:
 		return t.addEvent(s.hpa, now, "", completeNote(s.running-harmless))
 	}

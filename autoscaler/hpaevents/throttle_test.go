@@ -60,9 +60,9 @@ func look(t *testing.T, d *datadriven.TestData, b *eventThrottle) string {
 	var out strings.Builder
 	for _, n := range b.decideEvents(now, checks, !d.HasArg("follower"), func(p *cluster.Pod) missingPod { return gaps[p.PodRef] }) {
 		if n.count > 1 {
-			fmt.Fprintf(&out, "%s %s (%d times since %v): %s\n", n.hpa.full, n.reason(), n.count, n.first.Sub(transcript.Epoch), n.note)
+			fmt.Fprintf(&out, "%s %s (%d times since %v): %s\n", n.hpa, n.reason(), n.count, n.first.Sub(transcript.Epoch), n.note)
 		} else {
-			fmt.Fprintf(&out, "%s %s: %s\n", n.hpa.full, n.reason(), n.note)
+			fmt.Fprintf(&out, "%s %s: %s\n", n.hpa, n.reason(), n.note)
 		}
 		if d.HasArg("refused") {
 			b.retract(n)
@@ -79,7 +79,7 @@ func look(t *testing.T, d *datadriven.TestData, b *eventThrottle) string {
 func parseCheck(t *testing.T, line string, gaps map[metric.PodRef]missingPod) podCheck {
 	t.Helper()
 	words := strings.Fields(line)
-	s := podCheck{hpa: &hpaInfo{namespace: "shop", name: words[0], uid: types.UID(words[0]), full: "shop/" + words[0], resource: true, pods: true}}
+	s := podCheck{hpa: &hpaInfo{NamespacedName: types.NamespacedName{Namespace: "shop", Name: words[0]}, uid: types.UID(words[0]), resource: true, pods: true}}
 	for _, w := range words[1:] {
 		if n, ok := strings.CutPrefix(w, "pods="); ok {
 			s.running, _ = strconv.Atoi(n)
