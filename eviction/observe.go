@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -56,10 +57,7 @@ func observeSummary(s *stats.Summary, now time.Time) []Observation {
 		} else {
 			o.Capacity = int64(*available + *total)
 		}
-		o.Doubt = amountDoubt(*available, capacity, total)
-		if o.Doubt == "" {
-			o.Doubt = timeDoubt(at, now)
-		}
+		o.Doubt = cmp.Or(amountDoubt(*available, capacity, total), timeDoubt(at, now))
 		list = append(list, o)
 	}
 	memory := func(signal Signal, m *stats.MemoryStats) {
@@ -108,11 +106,10 @@ func observeMemoryLeft(list []Observation, m *MemoryLeft, now time.Time) []Obser
 		return list
 	}
 	add := func(signal Signal, available, capacity uint64) {
-		o := Observation{Signal: signal, Available: int64(available), Capacity: int64(capacity), Time: m.At}
-		if o.Doubt = amountDoubt(available, &capacity, nil); o.Doubt == "" {
-			o.Doubt = timeDoubt(m.At, now)
-		}
-		list = append(list, o)
+		list = append(list, Observation{
+			Signal: signal, Available: int64(available), Capacity: int64(capacity), Time: m.At,
+			Doubt: cmp.Or(amountDoubt(available, &capacity, nil), timeDoubt(m.At, now)),
+		})
 	}
 	add(MemAvailable, m.Available, m.Total)
 	if m.SwapTotal > 0 {

@@ -203,18 +203,16 @@ func distanceText(s *evictionreport.Signal, t *evictionreport.Threshold) string 
 	if t.Distance == nil {
 		return "an unknown distance"
 	}
-	distance := abs(*t.Distance)
+	distance := math.Abs(*t.Distance)
 	if s.Stall {
 		return strings.TrimSuffix(evictionreport.Percent.Format(distance), "%") + " points"
 	}
 	text := s.Unit.Format(distance)
 	if t.DistancePercent != nil {
-		text += " (" + evictionreport.Percent.Format(abs(*t.DistancePercent)) + ")"
+		text += " (" + evictionreport.Percent.Format(math.Abs(*t.DistancePercent)) + ")"
 	}
 	return text
 }
-
-func abs(v float64) float64 { return max(v, -v) }
 
 func floatOf(n int64) *float64 {
 	return new(float64(n))
