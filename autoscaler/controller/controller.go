@@ -3,9 +3,10 @@ package controller
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -151,24 +152,10 @@ func (c *Controller) syncRecovering(ctx context.Context, k objectKey) (again tim
 // untilNext returns the time until the object's next decision. All replicas decide at the same
 // times. Objects are spread evenly over the period.
 func (c *Controller) untilNext(k objectKey, now time.Time) time.Duration {
-	h := fnv.New64a()
-	for _, s := range [...]string{k.kind, k.namespace, k.name} {
-		h.Write([]byte(s))
-		h.Write([]byte{0})
-	}
+	hash := sha256.Sum256([]byte(k.String()))
 	period := int64(c.opts.Period)
-	position := int64(mixHash(h.Sum64()) % uint64(period))
+	position := int64(binary.BigEndian.Uint64(hash[:]) % uint64(period))
 	return time.Duration(period - ((now.UnixNano()-position)%period+period)%period)
-}
-
-// mixHash spreads the bits of a hash, because FNV gives almost equal upper halves for names that
-// differ only in the last letter. It is the finalizer of MurmurHash3.
-func mixHash(h uint64) uint64 {
-	h ^= h >> 33
-	h *= 0xff51afd7ed558ccd
-	h ^= h >> 33
-	h *= 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
 }
 
 // getEntry returns the entry of an object. A new object with the name of a deleted one gets a new

@@ -138,21 +138,14 @@ func (c *Controller) decideAsBefore(ctx context.Context, o *scalingObject, l *ta
 // podsBefore returns the pods as they were before a change: without the pods created since, and
 // with their earlier deletion state. earlier are the pods of the last read, by name.
 func podsBefore(now, earlier []autoscaler.PodInput, at time.Time) []autoscaler.PodInput {
-	before := func(name string) *autoscaler.PodInput {
-		i, ok := slices.BinarySearchFunc(earlier, name, func(p autoscaler.PodInput, name string) int { return strings.Compare(p.Name, name) })
-		if !ok {
-			return nil
-		}
-		return &earlier[i]
-	}
 	kept := make([]autoscaler.PodInput, 0, len(now))
 	for _, p := range now {
-		old := before(p.Name)
-		if old == nil && (p.Started.IsZero() || p.Started.After(at)) {
+		i, existed := slices.BinarySearchFunc(earlier, p.Name, func(p autoscaler.PodInput, name string) int { return strings.Compare(p.Name, name) })
+		switch {
+		case existed:
+			p.Terminating = earlier[i].Terminating
+		case p.Started.IsZero() || p.Started.After(at):
 			continue
-		}
-		if old != nil {
-			p.Terminating = old.Terminating
 		}
 		kept = append(kept, p)
 	}
