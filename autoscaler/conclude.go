@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // statusDraft has what Conclude makes the status and the Events of.
@@ -26,12 +27,9 @@ type statusDraft struct {
 }
 
 func newStatusDraft(in *Input) statusDraft {
-	d := statusDraft{spec: in.Spec, oldStatus: in.Status, generation: in.Generation, progress: decided, minReplicas: 1, scaleToZero: in.Settings.ScaleToZero}
+	d := statusDraft{spec: in.Spec, oldStatus: in.Status, generation: in.Generation, progress: decided, minReplicas: ptr.Deref(in.Spec.MinReplicas, 1), scaleToZero: in.Settings.ScaleToZero}
 	if d.oldStatus == nil {
 		d.oldStatus = &autoscalingv2.HorizontalPodAutoscalerStatus{}
-	}
-	if in.Spec.MinReplicas != nil {
-		d.minReplicas = *in.Spec.MinReplicas
 	}
 	d.hasOutsideMetric = slices.ContainsFunc(in.Spec.Metrics, func(m autoscalingv2.MetricSpec) bool {
 		return m.Type == autoscalingv2.ObjectMetricSourceType || m.Type == autoscalingv2.ExternalMetricSourceType

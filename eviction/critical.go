@@ -1,6 +1,9 @@
 package eviction
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
 
 // The annotations that the kubelet sets on pods.
 const (
@@ -20,18 +23,10 @@ func CriticalReason(pod *corev1.Pod) string {
 	if _, ok := pod.Annotations[mirrorAnnotation]; ok {
 		return "it is the mirror of a static pod, which no controller would replace"
 	}
-	if priority(pod) >= criticalPriority {
+	if ptr.Deref(pod.Spec.Priority, 0) >= criticalPriority {
 		return "its priority is that of system-cluster-critical, or higher"
 	}
 	return ""
-}
-
-// priority returns the priority of a pod; zero if it has none.
-func priority(pod *corev1.Pod) int32 {
-	if p := pod.Spec.Priority; p != nil {
-		return *p
-	}
-	return 0
 }
 
 func refOf(pod *corev1.Pod) PodIdentity {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+	"k8s.io/utils/ptr"
 )
 
 // RankedPod is a pod with the keys that order evictions.
@@ -118,7 +119,7 @@ func (in *Input) skip(pod *corev1.Pod, hard bool) (SkipReason, string) {
 
 // computeKeys sets the keys from the pod's statistics.
 func (r *RankedPod) computeKeys(resource string, parts podParts, s *stats.PodStats, now time.Time) {
-	r.Pod, r.Priority = refOf(r.pod), priority(r.pod)
+	r.Pod, r.Priority = refOf(r.pod), ptr.Deref(r.pod.Spec.Priority, 0)
 	if s == nil {
 		r.NoStats, r.Doubt = true, "it has no statistics"
 		return

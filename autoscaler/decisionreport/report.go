@@ -7,6 +7,7 @@ import (
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/cluster/gates"
@@ -30,10 +31,7 @@ func newReporter(d *autoscaler.Decision, c Context) *reporter {
 		}
 		if in.Spec != nil {
 			t.target = in.Spec.ScaleTargetRef.Kind + "/" + in.Spec.ScaleTargetRef.Name
-			t.maxReplicas, t.minReplicas = in.Spec.MaxReplicas, 1
-			if in.Spec.MinReplicas != nil {
-				t.minReplicas = *in.Spec.MinReplicas
-			}
+			t.maxReplicas, t.minReplicas = in.Spec.MaxReplicas, ptr.Deref(in.Spec.MinReplicas, 1)
 		}
 	}
 	return t

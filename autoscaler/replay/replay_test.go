@@ -72,11 +72,11 @@ func readTrace(t *testing.T, d *datadriven.TestData) *Trace {
 		case "step":
 			trace.Step = length(t, v)
 		case "request":
-			app.Requests.CPU = autoscaler.MilliQuantity{Milli: ptr(resource.MustParse(v)).MilliValue(), Set: true}
+			app.Requests.CPU = autoscaler.MilliQuantity{Milli: new(resource.MustParse(v)).MilliValue(), Set: true}
 		case "memory-request":
-			app.Requests.Memory = autoscaler.MilliQuantity{Milli: ptr(resource.MustParse(v)).MilliValue(), Set: true}
+			app.Requests.Memory = autoscaler.MilliQuantity{Milli: new(resource.MustParse(v)).MilliValue(), Set: true}
 		case "limit":
-			app.Limits.CPU = autoscaler.MilliQuantity{Milli: ptr(resource.MustParse(v)).MilliValue(), Set: true}
+			app.Limits.CPU = autoscaler.MilliQuantity{Milli: new(resource.MustParse(v)).MilliValue(), Set: true}
 		case "startup":
 			trace.Startup = Startup{}
 		default:
@@ -114,13 +114,11 @@ func readSeries(t *testing.T, trace *Trace, words []string) (string, Series) {
 			end = began.Add(length(t, next))
 		}
 		for at := began.Add(length(t, at)); at.Before(end); at = at.Add(trace.Step) {
-			s = append(s, history.Point{At: at, Value: ptr(resource.MustParse(value)).AsApproximateFloat64()})
+			s = append(s, history.Point{At: at, Value: new(resource.MustParse(value)).AsApproximateFloat64()})
 		}
 	}
 	return words[0], s
 }
-
-func ptr[T any](v T) *T { return &v }
 
 func readSpec(t *testing.T, text string) *autoscalingv2.HorizontalPodAutoscalerSpec {
 	t.Helper()

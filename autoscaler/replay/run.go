@@ -8,6 +8,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/weir-metrics/weir/autoscaler"
 )
@@ -106,7 +107,7 @@ func Run(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o Options) (
 	if !t.To.After(t.From) {
 		return nil, fmt.Errorf("replay from %s to %s: the end must be after the start", t.From.Format(time.RFC3339), t.To.Format(time.RFC3339))
 	}
-	r := &run{trace: t, spec: spec, options: &o, targets: list, result: &RunResult{Min: minReplicas(spec), Max: spec.MaxReplicas}}
+	r := &run{trace: t, spec: spec, options: &o, targets: list, result: &RunResult{Min: ptr.Deref(spec.MinReplicas, 1), Max: spec.MaxReplicas}}
 	r.object = types.NamespacedName{Namespace: t.Namespace, Name: spec.ScaleTargetRef.Name}
 	r.workload = newModelWorkload(t, &o, r.initial(), t.From)
 	tol := tolerance(spec, &o.Settings)
@@ -149,15 +150,7 @@ func (r *run) initial() int32 {
 	if s := r.trace.Replicas; len(s) > 0 && s[0].At.Sub(r.trace.From) < r.trace.maxAge() {
 		return int32(s[0].Value)
 	}
-	return minReplicas(r.spec)
-}
-
-// minReplicas returns the specification's minReplicas.
-func minReplicas(spec *autoscalingv2.HorizontalPodAutoscalerSpec) int32 {
-	if spec.MinReplicas != nil {
-		return *spec.MinReplicas
-	}
-	return 1
+	return r.result.Min
 }
 
 // sync makes one decision, carries it out, and adds the time until the next one to the totals.
