@@ -26,6 +26,8 @@ func TestConformance(t *testing.T) {
 		{"parse", checkParse},
 		{"rank", checkRank},
 		{"sync", checkSync},
+		{"admit", checkAdmit},
+		{"notifier", checkNotifier},
 	} {
 		ran, passed, skipped := 0, 0, 0
 		eachVector(t, family.name, func(v *vector) {
@@ -113,6 +115,45 @@ func checkRank(t *testing.T, v *vector) {
 	}
 	if len(rest) != 0 || len(got) != len(v.Pods) {
 		t.Errorf("order %v, want %v", got, groups)
+	}
+}
+
+func checkAdmit(t *testing.T, v *vector) {
+	a := Admit(v.Pod, v.NodeConditions)
+	if a.Admit != v.Expect.Admit || a.Reason != v.Expect.Reason || a.Message != v.Expect.Message {
+		t.Errorf("got %+v, want %v %q %q", a, v.Expect.Admit, v.Expect.Reason, v.Expect.Message)
+	}
+}
+
+func checkNotifier(t *testing.T, v *vector) {
+	config := ThresholdConfig{EvictionHard: map[string]string{string(v.Threshold.Signal): v.Threshold.Value}}
+	list, err := Parse(&config)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("parse the threshold: %v, %v", list, err)
+	}
+	threshold := list[0]
+	threshold.Grace = at(v.Threshold.GracePeriodSeconds).Sub(t0)
+	if got := kubeletDescription(&threshold); got != v.Expect.Description {
+		t.Errorf("description %q, want %q", got, v.Expect.Description)
+	}
+	current := false // whether a figure is registered with the kernel
+	for i := range v.Steps {
+		step := &v.Steps[i]
+		n, err := threshold.CgroupThreshold(&step.Stats.Summary, Cgroups{Mount: v.Cgroups.MemoryMount, Pods: v.Cgroups.PodRoot})
+		if got := err != nil || step.RegisterError; got != step.Expect.Error {
+			t.Fatalf("step %d: error %v (%v), want %v", i, got, err, step.Expect.Error)
+		}
+		if got := err == nil && current; got != step.Expect.StopCurrent {
+			t.Errorf("step %d: stop %v, want %v", i, got, step.Expect.StopCurrent)
+		}
+		want := step.Expect.Register
+		if (want != nil) != (err == nil) {
+			t.Fatalf("step %d: registers %v, want %v", i, err == nil, want != nil)
+		}
+		if want != nil && (n.Path != want.Path || n.Attribute != want.Attribute || n.Bytes != want.Threshold) {
+			t.Errorf("step %d: %+v, want %+v", i, n, *want)
+		}
+		current = current || err == nil && !step.RegisterError
 	}
 }
 
@@ -314,4 +355,13 @@ func asSet(list []vectorThreshold) []vectorThreshold {
 		}
 	}
 	return set
+}
+
+// kubeletDescription returns the kubelet's name for the notifier of a threshold.
+func kubeletDescription(t *Threshold) string {
+	s := t.Kind() + " "
+	if t.Signal == AllocatableMemoryAvailable {
+		s += "allocatable "
+	}
+	return s + "memory eviction threshold"
 }

@@ -22,6 +22,7 @@ import (
 //
 //	node [imagefs] [split] [transition=DURATION] [max-grace=SECONDS] [limits] [parity]
 //	decide at=TIME [no-layout] [no-summary]
+//	admit CONDITION... [critical] [requests] [tolerates]
 //
 // node drops all state and uses the configuration below it. The lines of decide describe the node:
 // what is available ("memory 90Mi of 1Gi", "memAvailable 100Mi of 1Gi", "swap 1Gi of 2Gi", "nodefs ... inodes 10 of 1000", "pids 3 of 100", each
@@ -65,6 +66,8 @@ func TestDerivation(t *testing.T) {
 				}
 				state = decision.State
 				return b.String()
+			case "admit":
+				return admission(d)
 			}
 			d.Fatalf(t, "unknown command")
 			return ""
@@ -474,4 +477,23 @@ func describeOutcome(b *strings.Builder, d *Decision) {
 	for _, k := range d.Kills {
 		fmt.Fprintf(b, "  kill %s for %s in %ds: %s\n", k.Pod.Name, k.Signal, k.GraceSeconds, k.Message)
 	}
+}
+
+func admission(d *datadriven.TestData) string {
+	var conditions []corev1.NodeConditionType
+	pod := &corev1.Pod{}
+	for _, a := range d.CmdArgs {
+		switch a.Key {
+		case "critical":
+			pod.Spec.Priority = new(int32(criticalPriority))
+		case "requests":
+			pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}}}
+		case "tolerates":
+			pod.Spec.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists}}
+		default:
+			conditions = append(conditions, corev1.NodeConditionType(a.Key))
+		}
+	}
+	a := Admit(pod, conditions)
+	return fmt.Sprintf("%v %s\n", a.Admit, a.Message)
 }

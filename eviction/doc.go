@@ -38,6 +38,6 @@
 //   - observe.go: the signals' figures in a summary, and why a figure cannot be right.
 //   - rank.go: the order in which pods are evicted, and the usage that decides the order.
 //   - limits.go: the requests of a pod; pods that exceed a limit of local storage.
-//   - critical.go: critical pods, and the identity of a pod.
+//   - admit.go: critical pods, and which new pods a node under pressure admits.
 //   - message.go: the kubelet's messages and annotations.
 package eviction

@@ -1,9 +1,12 @@
 package eviction
 
 import (
+	"errors"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // Signal is an eviction signal: a resource that a node may run out of.
@@ -151,4 +154,48 @@ func (s Signal) Condition() corev1.NodeConditionType {
 func (s Signal) countsBytes() bool {
 	r := s.Resource()
 	return r == resourceMemory || r == resourceDisk
+}
+
+// CgroupThreshold is a usage threshold to register with a memory cgroup of version 1.
+type CgroupThreshold struct {
+	// Path is the directory of the cgroup. Attribute is the file in it that is watched.
+	Path, Attribute string
+	// Bytes is the usage at which the kernel gives notice. WorkingSet is Bytes without the page cache
+	// that the kernel can drop.
+	Bytes, WorkingSet int64
+}
+
+// Cgroups shows where the node's memory cgroups are.
+type Cgroups struct {
+	// Mount is where the hierarchy is mounted. Pods is the cgroup of all pods below it, with a
+	// leading slash.
+	Mount, Pods string
+}
+
+// CgroupThreshold returns the usage threshold for a memory threshold, with the figures of the
+// current summary. The kernel counts page cache that it can drop as used; an eviction threshold
+// does not. The figure therefore changes with the page cache and must be updated
+// (Decision.RefreshNotifiers). The kubelet registers it; weir polls the working set instead.
+func (t *Threshold) CgroupThreshold(s *stats.Summary, c Cgroups) (CgroupThreshold, error) {
+	n := CgroupThreshold{Path: c.Mount, Attribute: "memory.usage_in_bytes"}
+	m := s.Node.Memory
+	switch t.Signal {
+	case MemoryAvailable:
+	case AllocatableMemoryAvailable:
+		n.Path += c.Pods
+		m = allPods(s)
+	default:
+		return CgroupThreshold{}, errors.New("the kernel sends no notice of " + string(t.Signal))
+	}
+	if m == nil || m.UsageBytes == nil || m.WorkingSetBytes == nil || m.AvailableBytes == nil {
+		return CgroupThreshold{}, errors.New("compute the notice of " + string(t.Signal) + ": the summary lacks the memory's usage, working set or available bytes")
+	}
+	droppable := int64(*m.UsageBytes - *m.WorkingSetBytes)
+	capacity := int64(*m.AvailableBytes + *m.WorkingSetBytes)
+	figure := resource.NewQuantity(capacity, resource.BinarySI)
+	figure.Sub(t.Value.amountOf(capacity))
+	n.WorkingSet = figure.Value()
+	figure.Add(*resource.NewQuantity(droppable, resource.BinarySI))
+	n.Bytes = figure.Value()
+	return n, nil
 }

@@ -29,6 +29,19 @@ type vector struct {
 	Stats  vectorPods     `json:"stats"`
 	Steps  []vectorStep   `json:"steps"`
 	Expect vectorExpected `json:"expect"`
+
+	NodeConditions []corev1.NodeConditionType `json:"nodeConditions"`
+	Pod            *corev1.Pod                `json:"pod"`
+
+	Threshold struct {
+		Signal             Signal  `json:"signal"`
+		Value              string  `json:"value"`
+		GracePeriodSeconds float64 `json:"gracePeriodSeconds"`
+	} `json:"threshold"`
+	Cgroups struct {
+		MemoryMount string `json:"memoryMount"`
+		PodRoot     string `json:"podRoot"`
+	} `json:"cgroups"`
 }
 
 type vectorConfig struct {
@@ -76,8 +89,9 @@ type vectorStep struct {
 		Image      *collected `json:"image"`
 		StatsError bool       `json:"statsError"`
 	} `json:"gc"`
-	KillError bool           `json:"killError"`
-	Expect    vectorExpected `json:"expect"`
+	KillError     bool           `json:"killError"`
+	RegisterError bool           `json:"registerError"`
+	Expect        vectorExpected `json:"expect"`
 }
 
 type collected struct {
@@ -107,6 +121,18 @@ type vectorExpected struct {
 		FirstObservedAt []vectorThreshold                     `json:"thresholdsFirstObservedAt"`
 		LastObservedAt  map[corev1.NodeConditionType]*float64 `json:"nodeConditionsLastObservedAt"`
 	} `json:"state"`
+	// The following fields are for the family admit.
+	Admit   bool   `json:"admit"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// The following fields are for the family notifier.
+	Description string `json:"description"`
+	StopCurrent bool   `json:"stopCurrent"`
+	Register    *struct {
+		Path      string `json:"path"`
+		Attribute string `json:"attribute"`
+		Threshold int64  `json:"threshold"`
+	} `json:"register"`
 }
 
 type vectorThreshold struct {

@@ -272,14 +272,17 @@ func newContention(c *eviction.Contention) evictionreport.Contention {
 	return contention
 }
 
-// newAdmission returns which pods a kubelet with the decision's conditions admits. Under memory pressure
-// alone it refuses only pods that request and limit nothing and do not tolerate its taint; under any other,
-// all that are not critical.
+// newAdmission returns which pods a node with the decision's conditions admits. It tries one pod of
+// each class.
 func newAdmission(d *eviction.Decision) *evictionreport.Admission {
 	conditions := d.Pressures()
-	none := len(conditions) == 0
-	atMostMemory := none || slices.Equal(conditions, []corev1.NodeConditionType{corev1.NodeMemoryPressure})
-	a := &evictionreport.Admission{BestEffort: none, Tolerating: atMostMemory, Requesting: atMostMemory, Critical: true}
+	admits := func(pod *corev1.Pod) bool { return eviction.Admit(pod, conditions).Admit }
+	tolerating := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: []corev1.Toleration{{Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists}}}}
+	requesting := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(1, resource.BinarySI)}}}}}}
+	mirror := &corev1.Pod{}
+	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "1"}
+	a := &evictionreport.Admission{BestEffort: admits(&corev1.Pod{}), Tolerating: admits(tolerating), Requesting: admits(requesting), Critical: admits(mirror)}
 	switch {
 	case a.BestEffort:
 		a.Message = "any would be admitted"
