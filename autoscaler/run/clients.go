@@ -37,7 +37,6 @@ func (c *Clients) Open(_ context.Context, h *feature.Host) error {
 		return err
 	}
 	config.UserAgent = "weir"
-	config.QPS, config.RateLimiter = -1, nil
 	if c.Kube, err = kubernetes.NewForConfig(config); err != nil {
 		return fmt.Errorf("create API client: %w", err)
 	}

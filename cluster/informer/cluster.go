@@ -104,14 +104,17 @@ func NewForClient(client kubernetes.Interface, o Options) *Cluster {
 const maxList = 1 << 30
 
 // RESTConfig returns the address of the API server that o names, and our credentials for it, for
-// callers that use the same credentials elsewhere. Its clients keep access.DefaultLimits. It reads
-// the kubeconfig or the service account's token.
+// callers that use the same credentials elsewhere. Its clients keep access.DefaultLimits. They send
+// requests without client-go's limit of five a second: each HPA may ask for a list of objects every 15 s,
+// and a new leader reads the Lease of each agent. It reads the kubeconfig or the service account's token.
 func RESTConfig(o Options) (*rest.Config, error) {
 	config, err := o.restConfig()
 	if err != nil {
 		return nil, err
 	}
-	return access.DefaultLimits.Limit(config), nil
+	config = access.DefaultLimits.Limit(config)
+	config.QPS = -1
+	return config, nil
 }
 
 func (o *Options) restConfig() (*rest.Config, error) {

@@ -1,0 +1,39 @@
+package informer_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/weir-metrics/weir/cluster/informer"
+)
+
+// Many HPAs ask in the same second. client-go by itself would let the last request here wait 18 s.
+func TestRequestsDoNotWaitForEachOther(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"apiVersion": "v1", "kind": "Node"}`)
+	}))
+	defer server.Close()
+	config, err := informer.RESTConfig(informer.Options{Master: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for i := range 100 {
+		if _, err := client.CoreV1().Nodes().Get(ctx, "n1", metav1.GetOptions{}); err != nil {
+			t.Fatalf("request %d: %v", i+1, err)
+		}
+	}
+}
