@@ -62,7 +62,7 @@ func NewHandler(o Options) *Handler {
 	h := &Handler{opts: o, cadvisor: cadvisorReader{read: o.CAdvisor}}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(resourceCollector{h.tree})
-	h.resource = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	h.resource = promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	return h
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -220,6 +221,22 @@ func TestOddNames(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Two names that are the same as labels cost only one of their containers.
+func TestNamesThatBecomeOne(t *testing.T) {
+	w := newFixture()
+	for i, name := range []string{"app", `bad` + "\xff", `bad\xff`} {
+		w.add(metric.Entity{Kind: metric.Container, Namespace: "shop", Pod: "web", Name: name}, metric.CgroupPath("/c/"+strconv.Itoa(i)), "", "", 1)
+	}
+	h := handler(t, &w.Batch, kubeletapi.Options{})
+	var names []string
+	for _, s := range ofResource.parse(t, serve(t, h, ofResource.path)).Samples {
+		if s.Entity.Kind == metric.Container {
+			names = append(names, s.Entity.Name)
+		}
+	}
+	want(t, names, "app", `bad\xff`)
 }
 
 func TestNothingReadYet(t *testing.T) {
