@@ -84,8 +84,8 @@ func (s *Sender) Put(request []byte, items int, since time.Time) {
 	s.meters.dropped.Add(float64(s.queue.put(request, items, since)))
 }
 
-// buffer returns an empty slice for a request: one of which the request was sent, or nil.
-func (s *Sender) buffer() []byte {
+// Buffer returns an empty slice for the next request: the memory of one that was sent, or nil.
+func (s *Sender) Buffer() []byte {
 	select {
 	case sent := <-s.spare:
 		return sent[:0]

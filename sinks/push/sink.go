@@ -242,7 +242,7 @@ func (s *Sink[L]) addPoint(e *entityState[L], p Point[L]) {
 
 // enqueue queues the request.
 func (s *Sink[L]) enqueue() {
-	s.Put(s.format.Encode(s.buffer()), s.mu.points, s.mu.since)
+	s.Put(s.format.Encode(s.Buffer()), s.mu.points, s.mu.since)
 	s.mu.points = 0
 }
 

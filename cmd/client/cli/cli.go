@@ -188,11 +188,11 @@ func NoArgs(hint string) cobra.PositionalArgs {
 	}
 }
 
-// OneFile is the Args function of a command that reads one file. what describes the file.
-func OneFile(what string) cobra.PositionalArgs {
+// OneFile is the Args function of a command that reads one file. kind is what the file has to be.
+func OneFile(kind string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return Usage(fmt.Errorf("%d files: name one %s", len(args), what))
+			return Usage(fmt.Errorf("%d files: name one %s", len(args), kind))
 		}
 		return nil
 	}

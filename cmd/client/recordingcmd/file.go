@@ -50,10 +50,10 @@ func (f *file) frames(ctx context.Context, line *cli.Progress) iter.Seq2[recordi
 	if info, err := f.disk.Stat(); err == nil {
 		size = info.Size()
 	}
-	what := "reading " + f.disk.Name()
+	task := "reading " + f.disk.Name()
 	return func(yield func(recording.Frame, error) bool) {
 		for ctx.Err() == nil {
-			line.Set(what, f.Offset(), size)
+			line.Set(task, f.Offset(), size)
 			frame, err := f.Next()
 			if errors.Is(err, io.EOF) || !yield(frame, err) || err != nil {
 				return
