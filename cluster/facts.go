@@ -248,7 +248,7 @@ func (p PreviousRun) OrNil() *PreviousRun {
 	return &p
 }
 
-// noRun is the previous run of a container of which no run has ended.
+// noRun stands for the previous run of a container where none has ended.
 var noRun = &PreviousRun{}
 
 // previous returns c.Previous, or noRun if that is nil.

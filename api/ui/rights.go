@@ -7,7 +7,7 @@ import (
 )
 
 // Rights returns the rights that a request needs. They are those of the APIs that serve the same
-// numbers. It returns none for an invalid request, whose answer shows nothing.
+// numbers. An invalid request needs none: its answer has no numbers.
 func Rights(r *http.Request) []rights.Right {
 	q, err := parse(r.URL)
 	namespace := string(q.pod.Namespace)

@@ -13,7 +13,7 @@ const (
 	podStopped       place = iota // the status of the pod, of a kubelet or of the controller of nodes
 	podDisrupted                  // the pod's condition DisruptionTarget
 	runFailed                     // the status of the run
-	containerKilling              // the kubelet's Event Killing, whose message alone has it
+	containerKilling              // the message of the kubelet's Event Killing
 )
 
 // reported are what components report, and what it means. A reason is compared; words are looked for in a

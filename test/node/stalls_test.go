@@ -218,7 +218,7 @@ func TestStalls(t *testing.T) {
 			p.cases = append(p.cases, p.idle(pods)...)
 			w.begin(t, pods, &p)
 			before, counts := w.cpuTimes(t), w.kernelCounts(t, pods)
-			began := time.Now() // what the kernel counts before may be of the last phase, whose loads end within seconds
+			began := time.Now() // the loads of the last phase have ended
 			for i := range p.cases {
 				c := &p.cases[i]
 				for _, pod := range c.pods {
