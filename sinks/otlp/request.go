@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
@@ -48,8 +50,9 @@ type request struct {
 	resource      []byte   // encoded
 	resourceNames []string // names of the attributes of resource
 	part          []byte   // encoded field of each point; empty for a whole entity
-	points        []point  // which are not in message yet
-	metrics       []byte   // encoded, of entity
+	added         metric.IDSet
+	metrics       []byte  // encoded fields, of entity
+	directions    []point // of entity, which are not in metrics yet: a metric has those of all directions
 	packer        packer
 }
 
@@ -63,7 +66,7 @@ type point struct {
 
 func newRequest(o *Options) *request {
 	r := &request{own: attributes(o.Attributes), packer: packer{uncompressed: o.Uncompressed}}
-	r.scope = protowire.AppendBytes(protowire.AppendTag(nil, fieldScope, protowire.BytesType), encode(scope))
+	r.scope = protowire.AppendBytes(appendTag(nil, fieldScope, protowire.BytesType), encode(scope))
 	for k := range r.names {
 		r.names[k] = map[string]*[metric.NumMetrics]definition{}
 	}
@@ -81,43 +84,51 @@ func encode(m proto.Message) []byte {
 
 // Add adds one data point. The points of an entity come one after another.
 func (r *request) Add(p push.Point[labels]) {
-	if l := p.Labels; p.Entity != r.entity || l.uid != r.uid || l.id != r.id {
+	if l := p.Labels; p.Entity != r.entity || l.uid != r.uid || l.id != r.id || r.added.Has(p.Metric) {
 		r.begin(p.Entity, l)
 	}
+	r.added.Add(p.Metric)
 	d := &r.definitions[p.Metric]
 	added := point{definition: d, value: p.Value, time: uint64(p.Time) * 1e6, ended: p.Ended}
 	if start := uint64(p.Labels.start); d.form == counter && start < added.time {
 		added.start = start
 	}
-	r.points = append(r.points, added)
-}
-
-// addEntity adds the points of an entity to the message. Those of both directions, such as sent and
-// received bytes, are in one metric.
-func (r *request) addEntity() {
-	if len(r.points) == 0 {
+	if d.attributes != nil {
+		r.directions = append(r.directions, added)
 		return
 	}
-	r.metrics = append(r.metrics[:0], r.scope...)
-	for i := range r.points {
-		if d := r.points[i].definition; d != nil {
-			r.addMetric(d, r.points[i:])
-		}
-	}
-	r.points = r.points[:0]
-	to := appendSize(r.message, fieldResourceMetrics, fieldSize(len(r.resource))+fieldSize(len(r.metrics))+fieldSize(len(schemaURL)))
-	to = appendMessage(to, fieldResource, r.resource)
-	to = appendMessage(to, fieldScopeMetrics, r.metrics)
-	r.message = protowire.AppendString(protowire.AppendTag(to, fieldSchema, protowire.BytesType), schemaURL)
+	r.addMetric([]point{added})
 }
 
-// addMetric adds a metric with those of the points that have its name, and marks these as added.
-func (r *request) addMetric(d *definition, points []point) {
+// addEntity adds the points of an entity to the message.
+func (r *request) addEntity() {
+	slices.SortStableFunc(r.directions, func(a, b point) int { return strings.Compare(a.name, b.name) })
+	for rest := r.directions; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].name == rest[0].name {
+			n++
+		}
+		r.addMetric(rest[:n])
+		rest = rest[n:]
+	}
+	if len(r.metrics) == 0 {
+		return
+	}
+	metrics := len(r.scope) + len(r.metrics)
+	to := appendSize(r.message, fieldResourceMetrics, fieldSize(len(r.resource))+fieldSize(metrics)+fieldSize(len(schemaURL)))
+	to = appendMessage(to, fieldResource, r.resource)
+	to = append(appendSize(to, fieldScopeMetrics, metrics), r.scope...)
+	to = append(to, r.metrics...)
+	r.message = append(appendSize(to, fieldSchema, len(schemaURL)), schemaURL...)
+	r.added, r.metrics, r.directions = metric.IDSet{}, r.metrics[:0], r.directions[:0]
+}
+
+// addMetric adds a metric with points, which have one name.
+func (r *request) addMetric(points []point) {
+	d := points[0].definition
 	size := len(d.trailer)
 	for i := range points {
-		if p := &points[i]; p.definition != nil && p.name == d.name {
-			size += fieldSize(p.size() + len(r.part))
-		}
+		size += fieldSize(points[i].size() + len(r.part))
 	}
 	form := protowire.Number(fieldGauge)
 	if d.form != gauge {
@@ -127,13 +138,9 @@ func (r *request) addMetric(d *definition, points []point) {
 	to = append(to, d.encoded...)
 	to = appendSize(to, form, size)
 	for i := range points {
-		if p := &points[i]; p.definition != nil && p.name == d.name {
-			to = append(p.append(to, len(r.part)), r.part...)
-			p.definition = nil
-		}
+		to = append(points[i].append(to, len(r.part)), r.part...)
 	}
-	to = append(to, d.trailer...)
-	r.metrics = to
+	r.metrics = append(to, d.trailer...)
 }
 
 // size returns the size of a point without the field of its part.
@@ -152,29 +159,39 @@ func (p *point) size() int {
 func (p *point) append(to []byte, part int) []byte {
 	to = appendSize(to, fieldPoints, p.size()+part)
 	if p.start != 0 {
-		to = protowire.AppendFixed64(protowire.AppendTag(to, fieldStart, protowire.Fixed64Type), p.start)
+		to = protowire.AppendFixed64(appendTag(to, fieldStart, protowire.Fixed64Type), p.start)
 	}
-	to = protowire.AppendFixed64(protowire.AppendTag(to, fieldTime, protowire.Fixed64Type), p.time)
+	to = protowire.AppendFixed64(appendTag(to, fieldTime, protowire.Fixed64Type), p.time)
 	if p.ended {
-		to = protowire.AppendTag(to, fieldFlags, protowire.VarintType)
+		to = appendTag(to, fieldFlags, protowire.VarintType)
 		to = protowire.AppendVarint(to, uint64(metricspb.DataPointFlags_DATA_POINT_FLAGS_NO_RECORDED_VALUE_MASK))
 	} else {
-		to = protowire.AppendFixed64(protowire.AppendTag(to, fieldDouble, protowire.Fixed64Type), math.Float64bits(p.value))
+		to = protowire.AppendFixed64(appendTag(to, fieldDouble, protowire.Fixed64Type), math.Float64bits(p.value))
 	}
 	return append(to, p.pointAttributes...)
 }
 
-// fieldSize returns the size of a field with a message of a size. The numbers of all fields here take one byte.
+// appendTag appends the number and the type of a field. The numbers of all fields here are less than 16, so that
+// both take one byte.
+func appendTag(to []byte, field protowire.Number, form protowire.Type) []byte {
+	return append(to, byte(protowire.EncodeTag(field, form)))
+}
+
+// fieldSize returns the size of a field with a message of a size.
 func fieldSize(message int) int { return 1 + protowire.SizeBytes(message) }
 
-// appendSize appends the beginning of a field with a message of a size.
+// appendSize appends the beginning of a field with a message of a size, which takes one byte mostly.
 func appendSize(to []byte, field protowire.Number, message int) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.BytesType), uint64(message))
+	to = appendTag(to, field, protowire.BytesType)
+	if message < 1<<7 {
+		return append(to, byte(message))
+	}
+	return protowire.AppendVarint(to, uint64(message))
 }
 
 // appendMessage appends an encoded message as a field.
 func appendMessage(to []byte, field protowire.Number, message []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(to, field, protowire.BytesType), message)
+	return protowire.AppendBytes(appendTag(to, field, protowire.BytesType), message)
 }
 
 // define returns the definitions of all metrics for a kind of entity, or for a kind of its parts.
@@ -197,14 +214,14 @@ func (d *definition) encode() {
 		number protowire.Number
 		text   string
 	}{{fieldName, d.name}, {fieldHelp, d.help}, {fieldUnit, d.unit}} {
-		d.encoded = protowire.AppendString(protowire.AppendTag(d.encoded, field.number, protowire.BytesType), field.text)
+		d.encoded = protowire.AppendString(appendTag(d.encoded, field.number, protowire.BytesType), field.text)
 	}
 	if d.form != gauge {
-		d.trailer = protowire.AppendTag(d.trailer, fieldTemporality, protowire.VarintType)
+		d.trailer = appendTag(d.trailer, fieldTemporality, protowire.VarintType)
 		d.trailer = protowire.AppendVarint(d.trailer, uint64(metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE))
 	}
 	if d.form == counter {
-		d.trailer = protowire.AppendVarint(protowire.AppendTag(d.trailer, fieldMonotonic, protowire.VarintType), 1)
+		d.trailer = protowire.AppendVarint(appendTag(d.trailer, fieldMonotonic, protowire.VarintType), 1)
 	}
 	for _, a := range d.attributes {
 		d.pointAttributes = appendMessage(d.pointAttributes, fieldAttributes, encode(a))

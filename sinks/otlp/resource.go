@@ -79,7 +79,7 @@ func (r *request) begin(e *metric.Entity, l *labels) {
 func (r *request) appendResource(to []byte, e *metric.Entity, l *labels) []byte {
 	r.resourceNames = r.resourceNames[:0]
 	add := func(name, value string) {
-		if value != "" && !slices.Contains(r.resourceNames, name) {
+		if value != "" {
 			to = appendAttribute(to, fieldResourceAttributes, name, value)
 			r.resourceNames = append(r.resourceNames, name)
 		}
@@ -98,7 +98,9 @@ func (r *request) appendResource(to []byte, e *metric.Entity, l *labels) []byte 
 		add("k8s.pod.uid", string(l.uid))
 	}
 	for _, a := range r.own {
-		add(a.Key, a.Value.GetStringValue())
+		if !slices.Contains(r.resourceNames, a.Key) {
+			to = appendAttribute(to, fieldResourceAttributes, a.Key, a.Value.GetStringValue())
+		}
 	}
 	return to
 }
@@ -110,7 +112,7 @@ func appendAttribute(to []byte, field protowire.Number, name, value string) []by
 	}
 	anyValue := fieldSize(len(value))
 	to = appendSize(to, field, fieldSize(len(name))+fieldSize(anyValue))
-	to = protowire.AppendString(protowire.AppendTag(to, fieldKey, protowire.BytesType), name)
+	to = append(appendSize(to, fieldKey, len(name)), name...)
 	to = appendSize(to, fieldAnyValue, anyValue)
-	return protowire.AppendString(protowire.AppendTag(to, fieldString, protowire.BytesType), value)
+	return append(appendSize(to, fieldString, len(value)), value...)
 }
