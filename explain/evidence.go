@@ -113,7 +113,7 @@ func (w *messageWriter) writeReading(r *Outcome, s *metric.CounterReading) strin
 		add("pod UID %s", s.UID)
 	}
 	if s.ID != "" {
-		add("container ID %s", shortID(s.ID))
+		add("container ID %s", s.ID.Short())
 	}
 	if s.Path != "" {
 		add("cgroup %s", s.Path)

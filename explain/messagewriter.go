@@ -309,7 +309,7 @@ func (w *messageWriter) addOldRun(a arguments, e *metric.Evidence) {
 	} else if e.Got.Start != 0 && e.Got.Start < e.Other.Start {
 		w.addStarts(a, e)
 	}
-	a["ID"], a["other ID"] = shortID(e.Got.ID), shortID(e.Other.ID)
+	a["ID"], a["other ID"] = e.Got.ID.Short(), e.Other.ID.Short()
 }
 
 // addStarts adds when the older and the newer instance started.
@@ -373,14 +373,6 @@ func (w *messageWriter) lastKnownMessage(r *Outcome) string {
 		text += "; " + w.reasonMessage(r)
 	}
 	return text
-}
-
-// shortID returns the usual short form of a container ID.
-func shortID(id metric.ContainerID) string {
-	if len(id) > 12 {
-		return string(id[:12])
-	}
-	return string(id)
 }
 
 // cpuSeconds formats CPU time, given in nanoseconds, so exactly that two readings can be

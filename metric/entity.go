@@ -22,6 +22,9 @@ type (
 	CgroupPath string
 )
 
+// Short returns the first characters of an ID, as many as crictl prints.
+func (id ContainerID) Short() string { return string(id[:min(len(id), 13)]) }
+
 // Kind is what an Entity is. Its order is the order of output: the largest first.
 type Kind uint8
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,13 +44,11 @@ var WorkloadKinds = map[string]string{
 	"job": "job", "jobs": "job",
 }
 
-// ParseDays parses whole days such as "7d", which time.ParseDuration does not accept.
+// ParseDays parses whole days such as "7d", which time.ParseDuration does not accept. More than 65,535 are none.
 func ParseDays(text string) (time.Duration, bool) {
-	var n int
-	if _, err := fmt.Sscanf(text, "%dd", &n); err != nil || n < 0 || text != fmt.Sprintf("%dd", n) {
-		return 0, false
-	}
-	return time.Duration(n) * 24 * time.Hour, true
+	days, ok := strings.CutSuffix(text, "d")
+	n, err := strconv.ParseUint(days, 10, 16)
+	return time.Duration(n) * 24 * time.Hour, ok && err == nil
 }
 
 // ParseRef parses NAMESPACE/NAME, or NAME with the namespace of the flag -n. Without the flag,

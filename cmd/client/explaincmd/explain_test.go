@@ -152,7 +152,7 @@ func newTestCluster() *testCluster {
 	db := &explain.Explanation{
 		Kind: "container", Node: "n1", Namespace: "bank", Pod: "vault", Container: "db", At: noon,
 		Summary: "Container db of pod bank/vault uses CPU 1 over 15s and memory 2Gi.",
-		Known:   &explain.Known{State: "waiting", Why: "CrashLoopBackOff", ID: "containerd://0123456789abcdef0123", Started: before(30 * time.Hour)},
+		Known:   &explain.Known{State: "waiting", Why: "CrashLoopBackOff", ID: "0123456789abcdef0123", Started: before(30 * time.Hour)},
 		Findings: []explain.Finding{
 			{Group: "cpu", Reason: "Ambiguous", Served: true, Value: "1 over 15s", Message: "two instances go by this name, nothing distinguishes them, and one was chosen", Severity: "broken"},
 			{Group: "memory", Reason: "Measured", Served: true, Value: "2Gi"},

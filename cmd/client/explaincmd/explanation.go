@@ -183,7 +183,7 @@ func writeDuplicate(p *page, column int, at time.Time, r *explain.Duplicate) {
 	var d details
 	d.add("on %s", string(r.Node))
 	d.add("pod UID %s", string(r.UID))
-	d.add("container %s", shortID(r.ID))
+	d.add("container %s", r.ID.Short())
 	d.add("cgroup %s", string(r.Path))
 	d.add("started %s", moment(r.Started, at))
 	p.line(column, "", humanize.Plain, strings.TrimSpace(fmt.Sprintf("rejected (%s): %s", r.Reason, d)))
@@ -252,7 +252,7 @@ func known(e *explain.Explanation) string {
 		d.add("on %s", string(e.Node))
 	}
 	d.add("UID %s", string(k.UID))
-	d.add("container %s", shortID(k.ID))
+	d.add("container %s", k.ID.Short())
 	d.add("started %s", moment(k.Started, e.At))
 	d.add("deletion due %s", moment(k.Deleted, e.At))
 	if k.Restarts > 0 {
@@ -261,13 +261,6 @@ func known(e *explain.Explanation) string {
 	d.add("last run: %s", k.Ending)
 	d.add("updated %s", moment(k.AsOf, e.At))
 	return d.String()
-}
-
-// shortID returns the short form of a container ID that the tools of container runtimes use.
-func shortID(id metric.ContainerID) string {
-	text := string(id)
-	text = text[strings.LastIndex(text, "/")+1:]
-	return text[:min(len(text), 13)]
 }
 
 // beginning writes when a trouble began, or that it began before weir did, which then first saw it at t.
