@@ -53,13 +53,13 @@ type subject struct {
 type line struct {
 	cgroup *cgroup  // nil if weir has no metric for it
 	part   *subject // nil for the cgroup itself
-	labels labelUse
-	// tooLong means that a name is longer than Kubernetes allows, or that there are too many cgroups.
-	tooLong bool
 	// count is the number of lines with these labels that family has had in round.
 	family *family
 	round  uint32
-	count  int
+	count  int32
+	labels labelUse
+	// tooLong means that a name is longer than Kubernetes allows, or that there are too many cgroups.
+	tooLong bool
 }
 
 // labelUse is what a label adds to the meaning of a family.
@@ -145,7 +145,7 @@ func (p *Parser) readLines() (failed string) {
 func (p *Parser) line() *line {
 	// Fast path: the lines come in the same order as in the last payload.
 	name := p.lines.Next(p.scan.Rest())
-	if name == nil || !p.scan.ValueAt(len(name.Key())) {
+	if name == nil || !p.scan.ValueAt(name.Size()) {
 		// Slow path: find where the labels end.
 		raw := p.scan.Labels()
 		if raw == nil {
@@ -161,7 +161,7 @@ func (p *Parser) line() *line {
 			}
 		}
 	}
-	p.scan.Advance(len(name.Key()))
+	p.scan.Advance(name.Size())
 	return &name.Data
 }
 

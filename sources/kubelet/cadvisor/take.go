@@ -20,7 +20,7 @@ func (p *Parser) takeLine(l *line, f *family, n payload.Number, t int64) {
 	if l.family != f || l.round != p.round {
 		l.family, l.round, l.count = f, p.round, 0
 	}
-	k := l.count
+	k := int(l.count)
 	l.count++
 	switch f.use {
 	case faults:

@@ -16,9 +16,8 @@ import (
 // expected subject is the one after that of the line before; the lines of some subjects may be
 // missing. Lines in another form or order are read label by label.
 //
-// Unlike payload.NameCache it keeps no bytes of the lines: between two reads a subject needs only
-// the memory of its entity. With NameCache a subject needs some 250 bytes, which is 25 MB for 1,000
-// nodes of 100 containers at the default endpoint.
+// Unlike payload.NameCache it keeps nothing of the lines: between two reads a subject needs only the memory
+// of its entity.
 type subjectCache struct {
 	body []byte // the current payload
 	// entities has the entity of each subject, by index. The first known entities come from the last
