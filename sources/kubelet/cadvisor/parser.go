@@ -15,6 +15,7 @@
 package cadvisor
 
 import (
+	"hash/maphash"
 	"strings"
 	"time"
 
@@ -30,7 +31,7 @@ const Clock = time.Millisecond
 type Parser struct {
 	scan          payload.FamilyScanner[family]
 	lines         payload.NameCache[line]
-	cgroups       map[string]*cgroup   // by labels
+	cgroups       map[uint64]*cgroup   // by the hash of their labels
 	paths         map[string]*pathNode // by path
 	lastSeen      map[*family]uint32   // the last round in which each family occurred
 	touched       []*subject           // the subjects that have samples in this payload
@@ -75,7 +76,7 @@ const (
 
 // New returns a Parser that knows no names yet.
 func New() *Parser {
-	return &Parser{cgroups: map[string]*cgroup{}, paths: map[string]*pathNode{}, lastSeen: map[*family]uint32{}}
+	return &Parser{cgroups: map[uint64]*cgroup{}, paths: map[string]*pathNode{}, lastSeen: map[*family]uint32{}}
 }
 
 // Parse appends the samples in body to b, and sets b.Cores if the payload has the number of CPUs.
@@ -211,11 +212,14 @@ func (p *Parser) newLine(raw []byte) (line, bool) {
 	return n, true
 }
 
+// seed is that of the hashes of labels. It is random, so that nobody can make labels with the same hash.
+var seed = maphash.MakeSeed()
+
 // cgroup returns the cgroup that labels describe; nil if a name is too long, or if there are too many
 // cgroups.
 func (p *Parser) cgroup(l *labels) *cgroup {
-	key := strings.Join([]string{l.id, l.name, l.namespace, l.pod, l.container}, "\x00")
-	c := p.cgroups[key]
+	hash := maphash.Comparable(seed, [...]string{l.id, l.name, l.namespace, l.pod, l.container})
+	c := p.cgroups[hash]
 	if c == nil {
 		if len(p.cgroups) >= p.maxCgroups() {
 			return nil
@@ -224,7 +228,7 @@ func (p *Parser) cgroup(l *labels) *cgroup {
 			return nil
 		}
 		c.pathNode = p.pathNode(l.id)
-		p.cgroups[key] = c
+		p.cgroups[hash] = c
 	}
 	c.begin(p.round)
 	return c
@@ -256,9 +260,9 @@ func (p *Parser) sweep() {
 	if p.round%keepRounds != 0 && len(p.cgroups) < p.maxCgroups() {
 		return
 	}
-	for key, c := range p.cgroups {
+	for hash, c := range p.cgroups {
 		if p.round-c.round > keepRounds && c != p.node {
-			delete(p.cgroups, key)
+			delete(p.cgroups, hash)
 		}
 	}
 	for path, pl := range p.paths {
