@@ -140,7 +140,8 @@ func (r *request) addMetric(points []point) {
 	for i := range points {
 		to = append(points[i].append(to, len(r.part)), r.part...)
 	}
-	r.metrics = append(to, d.trailer...)
+	to = append(to, d.trailer...)
+	r.metrics = to
 }
 
 // size returns the size of a point without the field of its part.
