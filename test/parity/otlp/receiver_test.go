@@ -116,9 +116,12 @@ func TestMetricsArrive(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		"container.cpu.time s monotonic 30 at 0s since 1m0s, ended at 1ms since 1m0s",
-		"container.cpu.usage {cpu} gauge 0.5 at 0s, ended at 1ms",
-		"container.memory.working_set By sum 4096 at 0s, ended at 1ms",
+		"container.cpu.time s monotonic 30 at 0s since 1m0s",
+		"container.cpu.time s monotonic ended at 1ms since 1m0s",
+		"container.cpu.usage {cpu} gauge 0.5 at 0s",
+		"container.cpu.usage {cpu} gauge ended at 1ms",
+		"container.memory.working_set By sum 4096 at 0s",
+		"container.memory.working_set By sum ended at 1ms",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the collector has\n%q, want\n%q", got, want)
