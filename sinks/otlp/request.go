@@ -47,12 +47,12 @@ type request struct {
 	uid           metric.PodUID
 	id            metric.ContainerID
 	definitions   *[metric.NumMetrics]definition
-	resource      []byte   // encoded
-	resourceNames []string // names of the attributes of resource
-	part          []byte   // encoded field of each point; empty for a whole entity
+	resource      []byte       // encoded
+	resourceNames []string     // names of the attributes of resource
+	part          []byte       // encoded field of each point; empty for a whole entity
 	added         metric.IDSet // to the entity: a further point of one of them begins the entity anew
-	metrics       []byte  // encoded fields, of entity
-	directions    []point // of entity, which are not in metrics yet: a metric has those of all directions
+	metrics       []byte       // encoded fields, of entity
+	directions    []point      // of entity, which are not in metrics yet: a metric has those of all directions
 	packer        packer
 }
 
