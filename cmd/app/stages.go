@@ -241,8 +241,9 @@ func parseWith[O any](parse func(config string, query url.Values) (O, error), op
 }
 
 // memoryWait is how long reads wait for the memory. The first batches of a cluster take it longer than
-// later ones, and one that is dropped delays its node's first rates by an interval.
-const memoryWait = 5 * time.Second
+// later ones, and one that is dropped delays its node's first rates by an interval: waiting as long as the
+// default interval costs no more.
+const memoryWait = 15 * time.Second
 
 // receiverName returns the name of a sink that sends to url. Two with one receiver would send it
 // everything twice.
