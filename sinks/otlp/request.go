@@ -50,7 +50,7 @@ type request struct {
 	resource      []byte       // encoded
 	resourceNames []string     // names of the attributes of resource
 	part          []byte       // encoded field of each point; empty for a whole entity
-	added         metric.IDSet // to the entity: a further point of one of them begins the entity anew
+	added         metric.IDSet // to the entity: another point of one of them begins a second message
 	metrics       []byte       // encoded fields, of entity
 	directions    []point      // of entity, which are not in metrics yet: a metric has those of all directions
 	packer        packer
