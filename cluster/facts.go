@@ -248,7 +248,7 @@ func (p PreviousRun) OrNil() *PreviousRun {
 	return &p
 }
 
-// noRun stands for the previous run of a container where none has ended.
+// noRun is used for a container that has no previous run.
 var noRun = &PreviousRun{}
 
 // previous returns c.Previous, or noRun if that is nil.

@@ -212,7 +212,7 @@ func (p *Parser) newLine(raw []byte) (line, bool) {
 	return n, true
 }
 
-// seed is that of the hashes of labels. It is random, so that nobody can make labels with the same hash.
+// seed is random: a node cannot make two sets of labels with one hash.
 var seed = maphash.MakeSeed()
 
 // cgroup returns the cgroup that labels describe; nil if a name is too long, or if there are too many

@@ -10,7 +10,7 @@ const (
 	sweepEvery = 4
 )
 
-// seed is that of the hashes of names. It is random, so that nobody can make names with the same hash.
+// seed is random: a node cannot make two names with one hash.
 var seed = maphash.MakeSeed()
 
 // CachedName is what the bytes of a name mean.
