@@ -11,14 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
 	"github.com/weir-metrics/weir/test/apitest"
-	"github.com/weir-metrics/weir/test/promtest"
 )
 
 var (
@@ -266,7 +264,7 @@ func TestSameAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prometheus, _ := promtest.FilledURL(t, exposition, "node_heat", time.Now(), 3)
+	prometheus := startPrometheus(t)
 	objectsURL, _ := serveObjects(t, objects)
 	c := compare(t, content, prometheus, objectsURL)
 	g := generator{rand.New(rand.NewPCG(*seed, 0))}

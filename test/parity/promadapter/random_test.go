@@ -5,9 +5,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/weir-metrics/weir/test/promtest"
 )
 
 // base is a series that random rules are about; another one, a counter, has its name with _total.
@@ -167,7 +164,7 @@ func (g generator) config() []byte {
 
 // TestRandomConfigurations asks some questions about each of many configurations.
 func TestRandomConfigurations(t *testing.T) {
-	prometheus, _ := promtest.FilledURL(t, exposition, "node_heat", time.Now(), 3)
+	prometheus := startPrometheus(t)
 	objectsURL, _ := serveObjects(t, objects)
 	asked, answers := 0, 0
 	for i := range *configs {

@@ -161,8 +161,6 @@ type answer struct {
 	// values are in thousandths, by the objects or labels that they are of.
 	values  map[string]int64
 	message string
-	// times are the values' timestamps.
-	times []time.Time
 }
 
 func (a *answer) String() string {
@@ -195,7 +193,6 @@ func (s *side) ask(t testing.TB, path string) *answer {
 			Metric          json.RawMessage
 			MetricName      string
 			MetricLabels    map[string]string
-			Timestamp       time.Time
 			Value           resource.Quantity
 		}
 	}
@@ -209,7 +206,6 @@ func (s *side) ask(t testing.TB, path string) *answer {
 			t.Errorf("%s: two values of %s", path, id)
 		}
 		a.values[id] = item.Value.MilliValue()
-		a.times = append(a.times, item.Timestamp)
 	}
 	return a
 }

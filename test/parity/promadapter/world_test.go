@@ -7,7 +7,10 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +22,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/promtest"
 )
 
 // object is an object of the cluster.
@@ -193,6 +197,35 @@ func each(add func(name string, of labels.Set, value float64), seconds float64) 
 	for _, node := range []string{"n1", "n2", "gone"} {
 		both("node_heat", labels.Set{"node": node})
 	}
+}
+
+// startPrometheus returns the URL of a Prometheus with the series of exposition. It evaluates every query at one moment:
+// increase() of a steady counter differs in its last bits from one millisecond to the next, which ceil(), > and % make
+// visible.
+func startPrometheus(t testing.TB) string {
+	t.Helper()
+	now := time.Now()
+	prometheus, _ := promtest.FilledURL(t, exposition, "node_heat", now, 3)
+	target, err := url.Parse(prometheus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		if r.In.URL.Path != "/api/v1/query" {
+			return
+		}
+		if err := r.In.ParseForm(); err != nil {
+			t.Errorf("query: %v", err)
+		}
+		r.In.Form.Set("time", strconv.FormatInt(now.Unix(), 10))
+		form := r.In.Form.Encode()
+		r.Out.Method, r.Out.URL.RawQuery = http.MethodPost, ""
+		r.Out.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Out.Body, r.Out.ContentLength = io.NopCloser(strings.NewReader(form)), int64(len(form))
+	}})
+	t.Cleanup(s.Close)
+	return s.URL
 }
 
 // exposition writes the series from long before now until long after it, so that a value does not depend on the moment
