@@ -371,6 +371,9 @@ func (c *converter) customMetric(r *adapterRule, f family, name string) {
 	}
 	for _, label := range slices.Sorted(maps.Keys(byLabel)) {
 		o := byLabel[label]
+		of := rules.Rule{Name: name, Object: &o}
+		id := of.ID()
+		c.redefine(r, id)
 		narrowLabel := namespaceLabel
 		switch {
 		case o.IsNamespace():
@@ -386,7 +389,7 @@ func (c *converter) customMetric(r *adapterRule, f family, name string) {
 			c.lose(r, "%s: %v", name, err)
 			continue
 		}
-		w := writtenRule{Name: name, line: r.line, from: r.SeriesQuery, For: forObject(&o, label)}
+		w := writtenRule{Name: name, id: id, line: r.line, from: r.SeriesQuery, For: forObject(&o, label)}
 		if !o.Namespaced && !o.IsNamespace() && o.Version == "" {
 			w.Namespaced = new(bool)
 		}
@@ -407,7 +410,8 @@ func forObject(o *rules.Object, label string) any {
 
 // externalMetric adds the rule of a family.
 func (c *converter) externalMetric(r *adapterRule, f family, name string) {
-	w := writtenRule{Name: name, line: r.line, from: r.SeriesQuery}
+	c.redefine(r, name)
+	w := writtenRule{Name: name, id: name, line: r.line, from: r.SeriesQuery}
 	narrowLabel := ""
 	if n := r.Resources.Namespaced; n == nil || *n {
 		var err error
@@ -452,8 +456,7 @@ func (c *converter) add(r *adapterRule, w writtenRule, q *convertedQuery, namesp
 		w.SelectorMetrics = slices.Compact(slices.Sorted(slices.Values(q.narrowed)))
 	}
 	const head = "prometheus: {url: http://p}\nmetrics:\n"
-	parsed, err := rules.Parse(c.file, []byte(head+w.text()))
-	if err != nil {
+	if _, err := rules.Parse(c.file, []byte(head+w.text())); err != nil {
 		var mistakes rules.Mistakes
 		if errors.As(err, &mistakes) {
 			err = errors.New(mistakes[0].Text)
@@ -461,14 +464,17 @@ func (c *converter) add(r *adapterRule, w writtenRule, q *convertedQuery, namesp
 		c.lose(r, "%s: %v", w.Name, err)
 		return
 	}
-	id := parsed.Metrics[0].ID()
+	c.rules = append(c.rules, w)
+}
+
+// redefine removes the rule that an earlier line has for a metric: prometheus-adapter uses the last one, also where weir
+// cannot.
+func (c *converter) redefine(r *adapterRule, id string) {
 	for i := range c.rules {
 		if c.rules[i].id == id {
 			c.note(note{c.rules[i].line, true, fmt.Sprintf("not carried over: %s is defined again on line %d, which prometheus-adapter uses", id, r.line)})
 			c.rules = slices.Delete(c.rules, i, i+1)
-			break
+			return
 		}
 	}
-	w.id = id
-	c.rules = append(c.rules, w)
 }
