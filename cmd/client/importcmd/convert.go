@@ -371,8 +371,8 @@ func (c *converter) customMetric(r *adapterRule, f family, name string) {
 	}
 	for _, label := range slices.Sorted(maps.Keys(byLabel)) {
 		o := byLabel[label]
-		of := rules.Rule{Name: name, Object: &o}
-		id := of.ID()
+		rule := rules.Rule{Name: name, Object: &o}
+		id := rule.ID()
 		c.redefine(r, id)
 		narrowLabel := namespaceLabel
 		switch {
