@@ -114,7 +114,8 @@ func (s *EventSink) record(e *eventlog.Event) *logspb.ResourceLogs {
 
 // enqueue queues the request.
 func (s *EventSink) enqueue() {
-	s.Put(s.packer.pack(s.Buffer(), encode(&collectorpb.ExportLogsServiceRequest{ResourceLogs: s.records})), len(s.records), s.since)
+	s.packer.add(encode(&collectorpb.ExportLogsServiceRequest{ResourceLogs: s.records}))
+	s.Put(s.packer.pack(s.Buffer()), len(s.records), s.since)
 	s.records = nil
 }
 

@@ -41,7 +41,8 @@ type request struct {
 	scope []byte               // encoded field
 	names [metric.NumKinds]map[string]*[metric.NumMetrics]definition
 
-	message []byte
+	packer  packer
+	message []byte // the entities before entity that are not in packer yet
 	// entity is whose points are being added, and what they have in common; nil if there is none.
 	entity        *metric.Entity
 	uid           metric.PodUID
@@ -53,7 +54,6 @@ type request struct {
 	added         metric.IDSet // to the entity: another point of one of them begins a second message
 	metrics       []byte       // encoded fields, of entity
 	directions    []point      // of entity, which are not in metrics yet: a metric has those of all directions
-	packer        packer
 }
 
 // point is one data point.
@@ -120,7 +120,18 @@ func (r *request) addEntity() {
 	to = append(appendSize(to, fieldScopeMetrics, metrics), r.scope...)
 	to = append(to, r.metrics...)
 	r.message = append(appendSize(to, fieldSchema, len(schemaURL)), schemaURL...)
+	if len(r.message) >= packSize {
+		r.packMessage()
+	}
 	r.added, r.metrics, r.directions = metric.IDSet{}, r.metrics[:0], r.directions[:0]
+}
+
+// packSize is how much is packed at once: many entities in one call, and all of them still in the processor's cache.
+const packSize = 32 << 10
+
+func (r *request) packMessage() {
+	r.packer.add(r.message)
+	r.message = r.message[:0]
 }
 
 // addMetric adds a metric with points, which have one name.
@@ -179,7 +190,12 @@ func appendTag(to []byte, field protowire.Number, form protowire.Type) []byte {
 }
 
 // fieldSize returns the size of a field with a message of a size.
-func fieldSize(message int) int { return 1 + protowire.SizeBytes(message) }
+func fieldSize(message int) int {
+	if message < 1<<7 {
+		return 2 + message
+	}
+	return 1 + protowire.SizeBytes(message)
+}
 
 // appendSize appends the beginning of a field with a message of a size, which takes one byte mostly.
 func appendSize(to []byte, field protowire.Number, message int) []byte {
@@ -232,30 +248,39 @@ func (d *definition) encode() {
 // Encode appends the request to a slice in the form in which it is sent, and empties it.
 func (r *request) Encode(to []byte) []byte {
 	r.addEntity()
-	packed := r.packer.pack(to, r.message)
-	r.message, r.entity = r.message[:0], nil
-	return packed
+	r.packMessage()
+	r.entity = nil
+	return r.packer.pack(to)
 }
 
-// packer compresses requests. It keeps its buffers.
+// packer compresses a request while it is being filled. It keeps its buffers.
 type packer struct {
 	uncompressed bool
 	zip          *gzip.Writer
 	out          bytes.Buffer
 }
 
-// pack appends a message to a slice in the form in which it is sent. It takes no more memory than it
-// needs, because it waits.
-func (p *packer) pack(to, message []byte) []byte {
+// add adds bytes to the request.
+func (p *packer) add(message []byte) {
 	if p.uncompressed {
-		return append(to, message...)
+		p.out.Write(message)
+		return
 	}
 	if p.zip == nil {
-		p.zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level exists
+		p.zip, _ = gzip.NewWriterLevel(&p.out, gzip.BestSpeed) // the level exists
 	}
-	p.out.Reset()
-	p.zip.Reset(&p.out)
 	_, _ = p.zip.Write(message) // a buffer never fails
-	_ = p.zip.Close()
-	return append(to, p.out.Bytes()...)
+}
+
+// pack appends the request to a slice in the form in which it is sent, and begins an empty one. The slice takes no more
+// memory than it needs, because it waits.
+func (p *packer) pack(to []byte) []byte {
+	if p.zip != nil {
+		_ = p.zip.Close()
+	}
+	to = append(to, p.out.Bytes()...)
+	if p.out.Reset(); p.zip != nil {
+		p.zip.Reset(&p.out)
+	}
+	return to
 }

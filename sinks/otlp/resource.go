@@ -16,7 +16,6 @@ import (
 
 // labels are what is kept of an entity: which instance it is.
 type labels struct {
-	known bool
 	uid   metric.PodUID
 	id    metric.ContainerID
 	start int64 // of the counters, in nanoseconds since the Unix epoch; 0 if unknown
@@ -50,17 +49,16 @@ func (r *request) Describe(l labels, s *metric.Sample) (_ labels, renamed bool) 
 	if i.Origin >= metric.StartReported {
 		l.start = i.Start
 	}
-	if l.known && (i.UID == "" || i.UID == l.uid) && (i.ID == "" || i.ID == l.id) {
+	if (i.UID == "" || i.UID == l.uid) && (i.ID == "" || i.ID == l.id) {
 		return l, false
 	}
-	l.known, renamed = true, l.known
 	if i.UID != "" && i.UID != l.uid {
 		l.uid, l.id = i.UID, "" // another pod has other containers
 	}
 	if i.ID != "" {
 		l.id = i.ID
 	}
-	return l, renamed
+	return l, true
 }
 
 // begin begins the points of an entity: it encodes its attributes.

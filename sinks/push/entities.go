@@ -2,6 +2,8 @@ package push
 
 import (
 	"hash/maphash"
+	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/weir-metrics/weir/metric"
@@ -44,7 +46,7 @@ func (s *sourceState[L]) add(e *entityState[L]) {
 	}
 	s.reported++
 	if e != nil {
-		e.report(s)
+		e.addReport(s)
 	}
 }
 
@@ -62,40 +64,50 @@ type entityState[L any] struct {
 	entity   metric.Entity
 	labels   L
 	selected *[metric.NumMetrics]bool // nil if the filter does not select the entity
-	reports  []report[L]              // the sources that report it
+	report   report[L]                // of the source that reports it; most entities have one
 	sent     []int64                  // packed times
+	twoTimes [2]int64                 // what sent has room for; most entities need no more
 	live     metric.IDSet             // metrics with a series that has not ended
 	declared declaration
 	next     *entityState[L] // another one with the same hash
-
-	// What reports and sent have room for: most entities need no more, and one object costs the garbage
-	// collector less than three.
-	oneReport [1]report[L]
-	fourTimes [4]int64
 }
 
 // report is a source that reports an entity, and the last round in which it did.
 type report[L any] struct {
-	source *sourceState[L]
+	source *sourceState[L] // nil if no source reports the entity
 	round  uint32
+	next   *report[L] // of another source
 }
 
-// report records that a source reports the entity in its round.
-func (e *entityState[L]) report(source *sourceState[L]) {
-	for i := range e.reports {
-		if r := &e.reports[i]; r.source == source {
-			r.round = source.round
-			return
-		}
+// addReport records that a source reports the entity in its round.
+func (e *entityState[L]) addReport(source *sourceState[L]) {
+	r := &e.report
+	for r.source != source && r.next != nil {
+		r = r.next
 	}
-	e.reports = append(e.reports, report[L]{source, source.round})
+	switch r.source {
+	case source, nil:
+	default:
+		r.next = new(report[L])
+		r = r.next
+	}
+	r.source, r.round = source, source.round
 }
 
 // isGone removes a source that does not report the entity in its round. It reports whether no other one does.
 func (e *entityState[L]) isGone(source *sourceState[L]) bool {
-	before := len(e.reports)
-	e.reports = slices.DeleteFunc(e.reports, func(r report[L]) bool { return r.source == source && r.round != source.round })
-	return len(e.reports) < before && len(e.reports) == 0
+	for r := &e.report; r != nil; r = r.next {
+		if r.source != source || r.round == source.round {
+			continue
+		}
+		var rest report[L]
+		if r.next != nil {
+			rest = *r.next
+		}
+		*r = rest
+		return e.report.source == nil
+	}
+	return false
 }
 
 // point is a value in the catalogue's unit, and its time in milliseconds since the Unix epoch.
@@ -111,18 +123,22 @@ type declaration struct {
 	sent int64  // in milliseconds since the Unix epoch
 }
 
+// hashFactor spreads the bits of a value: it is 2^64 divided by the golden ratio, and odd.
+const hashFactor = 0x9E3779B97F4A7C15
+
 // declares reports whether the declared values of an entity are to be sent at a time: they changed, a
 // series of them ended, or an interval ended since they were sent. Of all samples that an entity has in
 // each round, they are three in five.
-func (e *entityState[L]) declares(seed maphash.Seed, points []point, at, interval, phase int64) bool {
+func (e *entityState[L]) declares(points []point, at, interval, phase int64) bool {
 	if len(points) == 0 {
 		return false
 	}
 	due := (at+phase)/interval != (e.declared.sent+phase)/interval
-	hash := uint64(0)
+	hash := uint64(0) // no maphash: a collision only delays a value to the next interval
 	for i := range points {
-		p := points[i]
-		hash ^= maphash.Comparable(seed, point{id: p.id, value: p.value})
+		p := &points[i]
+		hash = (hash ^ uint64(p.id) ^ math.Float64bits(p.value)) * hashFactor
+		hash ^= hash >> 32
 		due = due || !e.live.Has(p.id)
 	}
 	if due = due || hash != e.declared.hash; due {
@@ -143,36 +159,38 @@ func (t *times) at(id metric.ID) *int64 {
 	return &t[0][d.Group]
 }
 
-// groupBits are the lowest bits of a packed time: the group's number and whether the time is one of its rates. Most
-// entities have a few of the sixteen times: packed, a node of 91 entities takes 8 KB less.
-const groupBits = 4
+// timeShift is where the time begins in a packed time. The bits before it are a set of the groups that have the time,
+// and of those whose rates have it. Most entities have one or two times, for three or four of the sixteen.
+const timeShift = 2 * int(metric.NumGroups)
 
 // lastSent returns the last times that were sent.
 func (e *entityState[L]) lastSent() (t times) {
 	for _, packed := range e.sent {
-		t[packed&1][packed>>1&(1<<(groupBits-1)-1)] = packed >> groupBits
+		for set := uint64(packed) & (1<<timeShift - 1); set != 0; set &= set - 1 {
+			bit := bits.TrailingZeros64(set)
+			t[bit%2][bit/2] = packed >> timeShift
+		}
 	}
 	return t
 }
 
 // setLastSent keeps the last times that were sent.
 func (e *entityState[L]) setLastSent(t *times) {
-	all := make([]int64, 0, 2*metric.NumGroups)
+	e.sent = e.sent[:0]
 	for rate := range t {
 		for g, at := range t[rate] {
-			if at != 0 {
-				all = append(all, at<<groupBits|int64(g)<<1|int64(rate))
+			if at == 0 {
+				continue
 			}
+			i := slices.IndexFunc(e.sent, func(packed int64) bool { return packed>>timeShift == at })
+			if i < 0 {
+				i = len(e.sent)
+				e.sent = append(e.sent, at<<timeShift)
+			}
+			e.sent[i] |= 1 << (2*g + rate)
 		}
 	}
-	if len(all) > cap(e.sent) {
-		e.sent = make([]int64, len(all))
-	}
-	e.sent = append(e.sent[:0], all...)
 }
-
-// This does not compile if there are more groups than groupBits can number.
-const _ = uint(1<<(groupBits-1) - metric.NumGroups)
 
 // entityTable finds entities by their hash. A map with entities as keys would keep their names twice: 126 bytes more
 // of each. The seed is set before use.
@@ -226,7 +244,7 @@ func (s *Sink[L]) state(entity *metric.Entity) *entityState[L] {
 	}
 	labels, part := series.LabelsOf(entity)
 	e := &entityState[L]{entity: *entity}
-	e.reports, e.sent = e.oneReport[:0], e.fourTimes[:0]
+	e.sent = e.twoTimes[:0]
 	if s.o.Level(entity.Kind) && s.o.Entity(&labels) {
 		e.selected = s.selected(entity.Kind, part)
 	}

@@ -183,7 +183,7 @@ func (s *Sink[L]) add(source *sourceState[L], sample *metric.Sample, at int64) {
 			s.addValue(e, p)
 		}
 	}
-	if e.declares(s.mu.entities.seed, s.mu.declared, at, s.o.DeclaredInterval.Milliseconds(), source.phase) {
+	if e.declares(s.mu.declared, at, s.o.DeclaredInterval.Milliseconds(), source.phase) {
 		for _, p := range s.mu.declared {
 			s.addValue(e, p)
 		}
@@ -191,7 +191,7 @@ func (s *Sink[L]) add(source *sourceState[L], sample *metric.Sample, at int64) {
 	if last != before {
 		e.setLastSent(&last)
 	}
-	if len(e.reports) == 1 {
+	if e.report.next == nil {
 		s.end(e, func(id metric.ID) bool {
 			return sample.Values.Has(id) && sample.Servable(metric.Catalogue[id].Group)
 		})
