@@ -114,8 +114,7 @@ func (s *EventSink) record(e *eventlog.Event) *logspb.ResourceLogs {
 
 // enqueue queues the request.
 func (s *EventSink) enqueue() {
-	s.packer.add(encode(&collectorpb.ExportLogsServiceRequest{ResourceLogs: s.records}))
-	s.Put(s.packer.pack(s.Buffer()), len(s.records), s.since)
+	s.Put(s.packer.pack(s.Buffer(), encode(&collectorpb.ExportLogsServiceRequest{ResourceLogs: s.records})), len(s.records), s.since)
 	s.records = nil
 }
 

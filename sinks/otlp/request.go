@@ -41,8 +41,7 @@ type request struct {
 	scope []byte               // encoded field
 	names [metric.NumKinds]map[string]*[metric.NumMetrics]definition
 
-	packer  packer
-	message []byte // the entities before entity that are not in packer yet
+	message []byte
 	// entity is whose points are being added, and what they have in common; nil if there is none.
 	entity        *metric.Entity
 	uid           metric.PodUID
@@ -54,6 +53,7 @@ type request struct {
 	added         metric.IDSet // to the entity: another point of one of them begins a second message
 	metrics       []byte       // encoded fields, of entity
 	directions    []point      // of entity, which are not in metrics yet: a metric has those of all directions
+	packer        packer
 }
 
 // point is one data point.
@@ -120,18 +120,7 @@ func (r *request) addEntity() {
 	to = append(appendSize(to, fieldScopeMetrics, metrics), r.scope...)
 	to = append(to, r.metrics...)
 	r.message = append(appendSize(to, fieldSchema, len(schemaURL)), schemaURL...)
-	if len(r.message) >= packSize {
-		r.packMessage()
-	}
 	r.added, r.metrics, r.directions = metric.IDSet{}, r.metrics[:0], r.directions[:0]
-}
-
-// packSize is how much is packed at once: many entities in one call, and all of them still in the processor's cache.
-const packSize = 32 << 10
-
-func (r *request) packMessage() {
-	r.packer.add(r.message)
-	r.message = r.message[:0]
 }
 
 // addMetric adds a metric with points, which have one name.
@@ -248,39 +237,30 @@ func (d *definition) encode() {
 // Encode appends the request to a slice in the form in which it is sent, and empties it.
 func (r *request) Encode(to []byte) []byte {
 	r.addEntity()
-	r.packMessage()
-	r.entity = nil
-	return r.packer.pack(to)
+	packed := r.packer.pack(to, r.message)
+	r.message, r.entity = r.message[:0], nil
+	return packed
 }
 
-// packer compresses a request while it is being filled. It keeps its buffers.
+// packer compresses requests. It keeps its buffers.
 type packer struct {
 	uncompressed bool
 	zip          *gzip.Writer
 	out          bytes.Buffer
 }
 
-// add adds bytes to the request.
-func (p *packer) add(message []byte) {
+// pack appends a message to a slice in the form in which it is sent. It takes no more memory than it
+// needs, because it waits.
+func (p *packer) pack(to, message []byte) []byte {
 	if p.uncompressed {
-		p.out.Write(message)
-		return
+		return append(to, message...)
 	}
 	if p.zip == nil {
-		p.zip, _ = gzip.NewWriterLevel(&p.out, gzip.BestSpeed) // the level exists
+		p.zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level exists
 	}
+	p.out.Reset()
+	p.zip.Reset(&p.out)
 	_, _ = p.zip.Write(message) // a buffer never fails
-}
-
-// pack appends the request to a slice in the form in which it is sent, and begins an empty one. The slice takes no more
-// memory than it needs, because it waits.
-func (p *packer) pack(to []byte) []byte {
-	if p.zip != nil {
-		_ = p.zip.Close()
-	}
-	to = append(to, p.out.Bytes()...)
-	if p.out.Reset(); p.zip != nil {
-		p.zip.Reset(&p.out)
-	}
-	return to
+	_ = p.zip.Close()
+	return append(to, p.out.Bytes()...)
 }
