@@ -29,8 +29,12 @@ type sender struct {
 	scrapes, samples string
 }
 
-// endpoints are what the kubelets are asked for.
-var endpoints = []string{"resource", "cadvisor"}
+// endpoints are what the kubelets are asked for. Where together is set, all programs read the same nodes at the same
+// time: what else the machine does then is in all rows alike. For /metrics/cadvisor two cores are too few for that.
+var endpoints = []struct {
+	name     string
+	together bool
+}{{"resource", true}, {"cadvisor", false}}
 
 // writePath is the path at which Prometheus takes remote write.
 const writePath = "/api/v1/write"
@@ -39,7 +43,7 @@ const writePath = "/api/v1/write"
 func (p plan) senders(resolution time.Duration, nodes int) []sender {
 	weir := func(flags func(receiver string) []string) func(context.Context, *cluster, string, string) (string, *process.Process, error) {
 		return func(ctx context.Context, c *cluster, endpoint, receiver string) (string, *process.Process, error) {
-			base, weir, err := c.startWeir(ctx, p, resolution, nodes, append(flags(receiver), "--source", c.source+"&endpoint="+endpoint)...)
+			base, weir, err := c.startWeir(ctx, p, resolution, nodes, append(flags(receiver), "--secure-port=0", "--source", c.source+"&endpoint="+endpoint)...)
 			return base + "/metrics", weir, err
 		}
 	}
@@ -96,7 +100,17 @@ func (c *cluster) startScraper(path, endpoint string, resolution time.Duration, 
 	return "http://" + listen + "/metrics", p, err
 }
 
-// sent has what a sender used and did in a window.
+// running is a sender that runs.
+type running struct {
+	*sender
+	*process.Process
+	metrics  string
+	receiver *httptest.Server
+	received *atomic.Int64 // bytes
+	steady   []float64     // resident memory in bytes, each second
+}
+
+// sent has what a sender used and did up to a time.
 type sent struct {
 	usage            process.Usage
 	scrapes, samples float64
@@ -105,16 +119,18 @@ type sent struct {
 
 // measureSenders prints a table for each endpoint.
 func measureSenders(ctx context.Context, p plan, resolution time.Duration, nodes int) error {
+	chosen := slices.DeleteFunc(p.senders(resolution, nodes), func(s sender) bool { return !strings.Contains(s.name, p.only) })
 	settle, window := p.times(resolution)
 	for _, endpoint := range endpoints {
-		fmt.Printf("/metrics/%s of %d nodes every %v: %d pods on a node, %d containers in a pod; measured for %v after %v.\n\n", endpoint, nodes, resolution, p.pods, p.containers, window, settle)
+		order, atOnce := "one after the other", 1
+		if endpoint.together {
+			order, atOnce = "all at the same time", len(chosen)
+		}
+		fmt.Printf("/metrics/%s of %d nodes every %v: %d pods on a node, %d containers in a pod; %s, measured for %v after %v.\n\n", endpoint.name, nodes, resolution, p.pods, p.containers, order, window, settle)
 		fmt.Print("| program | node-scrapes | CPU a node-scrape (µs) | samples a node-scrape | CPU a sample (µs) | bytes a sample | RSS steady (MiB) | RSS peak (MiB) |\n|---|---:|---:|---:|---:|---:|---:|---:|\n")
-		for _, s := range p.senders(resolution, nodes) {
-			if p.only != "" && !strings.Contains(s.name, p.only) {
-				continue
-			}
-			if err := s.measure(ctx, p, endpoint, nodes, settle, window); err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
+		for group := range slices.Chunk(chosen, max(atOnce, 1)) {
+			if err := measureTogether(ctx, p, group, endpoint.name, nodes, settle, window); err != nil {
+				return err
 			}
 		}
 		fmt.Println()
@@ -122,8 +138,8 @@ func measureSenders(ctx context.Context, p plan, resolution time.Duration, nodes
 	return nil
 }
 
-// measure prints the row of one sender.
-func (s *sender) measure(ctx context.Context, p plan, endpoint string, nodes int, settle, window time.Duration) error {
+// measureTogether prints the rows of senders that run at the same time.
+func measureTogether(ctx context.Context, p plan, senders []sender, endpoint string, nodes int, settle, window time.Duration) error {
 	dir, err := os.MkdirTemp("", "weir-senders-")
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
@@ -134,55 +150,98 @@ func (s *sender) measure(ctx context.Context, p plan, endpoint string, nodes int
 		return err
 	}
 	defer c.Stop()
-	var received atomic.Int64
-	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n, _ := io.Copy(io.Discard, r.Body) // a broken request counts as far as it came
-		received.Add(n)
-		w.Header().Set("X-Prometheus-Remote-Write-Samples-Written", "0") // says that this is a receiver of version 2.0
-	}))
-	defer receiver.Close()
-	metrics, program, err := s.start(ctx, c, endpoint, receiver.URL)
-	if err != nil {
-		return err
-	}
-	defer program.Stop()
-	look := func() (now sent, err error) {
-		now.bytes = received.Load()
-		if now.usage, err = program.Usage(); err != nil {
-			return now, err
+	var all []*running
+	defer func() {
+		for _, r := range all {
+			r.Stop()
+			r.receiver.Close()
 		}
-		return now, eachSeries(ctx, metrics, func(name string, value float64) {
-			switch {
-			case strings.HasPrefix(name, s.scrapes):
-				now.scrapes += value
-			case s.samples != "" && strings.HasPrefix(name, s.samples) && !strings.Contains(name, `result="dropped"`) && !strings.Contains(name, `result="rejected"`):
-				now.samples += value
-			}
-		})
+	}()
+	for i := range senders {
+		r, err := senders[i].run(ctx, c, filepath.Join(dir, strconv.Itoa(i)), endpoint)
+		if err != nil {
+			return fmt.Errorf("%s: %w", senders[i].name, err)
+		}
+		all = append(all, r)
 	}
-	if err := program.Wait(ctx, settle); err != nil {
+	if err := c.Wait(ctx, settle); err != nil {
 		return err
+	}
+	look := func() (now []sent, err error) {
+		for _, r := range all {
+			one, err := r.look(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", r.name, err)
+			}
+			now = append(now, one)
+		}
+		return now, nil
 	}
 	before, err := look()
 	if err != nil {
 		return err
 	}
-	var steady []float64
 	for began := time.Now(); time.Since(began) < window; {
-		if err := program.Wait(ctx, time.Second); err != nil {
+		if err := c.Wait(ctx, time.Second); err != nil {
 			return err
 		}
-		u, err := program.Usage()
-		if err != nil {
-			return err
+		for _, r := range all {
+			u, err := r.Usage()
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.name, err)
+			}
+			r.steady = append(r.steady, float64(u.Resident))
 		}
-		steady = append(steady, float64(u.Resident))
 	}
 	after, err := look()
 	if err != nil {
 		return err
 	}
-	slices.Sort(steady)
+	for i, r := range all {
+		r.print(before[i], after[i])
+	}
+	return nil
+}
+
+// run starts a sender with a receiver of its own. Its files are in dir.
+func (s *sender) run(ctx context.Context, c *cluster, dir, endpoint string) (*running, error) {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make a folder: %w", err)
+	}
+	own := *c
+	own.dir = dir
+	r := &running{sender: s, received: new(atomic.Int64)}
+	r.receiver = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		n, _ := io.Copy(io.Discard, request.Body) // a broken request counts as far as it came
+		r.received.Add(n)
+		w.Header().Set("X-Prometheus-Remote-Write-Samples-Written", "0") // says that this is a receiver of version 2.0
+	}))
+	var err error
+	if r.metrics, r.Process, err = s.start(ctx, &own, endpoint, r.receiver.URL); err != nil {
+		r.receiver.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *running) look(ctx context.Context) (now sent, err error) {
+	now.bytes = r.received.Load()
+	if now.usage, err = r.Usage(); err != nil {
+		return now, err
+	}
+	return now, eachSeries(ctx, r.metrics, func(name string, value float64) {
+		switch {
+		case strings.HasPrefix(name, r.scrapes):
+			now.scrapes += value
+		case r.samples != "" && strings.HasPrefix(name, r.samples) && !strings.Contains(name, `result="dropped"`) && !strings.Contains(name, `result="rejected"`):
+			now.samples += value
+		}
+	})
+}
+
+// print prints a row.
+func (r *running) print(before, after sent) {
+	slices.Sort(r.steady)
 	scrapes, samples := after.scrapes-before.scrapes, after.samples-before.samples
 	micros := float64((after.usage.CPU - before.usage.CPU).Microseconds())
 	each := func(total, of float64, digits int) string {
@@ -191,7 +250,6 @@ func (s *sender) measure(ctx context.Context, p plan, endpoint string, nodes int
 		}
 		return strconv.FormatFloat(total/of, 'f', digits, 64)
 	}
-	fmt.Printf("| %s | %.0f | %s | %s | %s | %s | %.0f | %d |\n", s.name, scrapes, each(micros, scrapes, 0), each(samples, scrapes, 0),
-		each(micros, samples, 2), each(float64(after.bytes-before.bytes), samples, 1), steady[len(steady)/2]/(1<<20), after.usage.Peak>>20)
-	return nil
+	fmt.Printf("| %s | %.0f | %s | %s | %s | %s | %.0f | %d |\n", r.name, scrapes, each(micros, scrapes, 0), each(samples, scrapes, 0),
+		each(micros, samples, 2), each(float64(after.bytes-before.bytes), samples, 1), r.steady[len(r.steady)/2]/(1<<20), after.usage.Peak>>20)
 }
