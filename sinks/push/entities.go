@@ -85,9 +85,7 @@ func (e *entityState[L]) addReport(source *sourceState[L]) {
 	for r.source != source && r.next != nil {
 		r = r.next
 	}
-	switch r.source {
-	case source, nil:
-	default:
+	if r.source != source && r.source != nil {
 		r.next = new(report[L])
 		r = r.next
 	}
