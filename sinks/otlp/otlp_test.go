@@ -263,7 +263,10 @@ func TestCompression(t *testing.T) {
 				}
 				return refuses
 			}
-			o.Grace = 100 * time.Millisecond
+			o.Grace = time.Minute
+			if refuses {
+				o.Grace = 100 * time.Millisecond
+			}
 			s, finish := open(t, r.receiver, o)
 			write(t, s, batch(round))
 			finish()

@@ -159,7 +159,7 @@ func (t *times) at(id metric.ID) *int64 {
 
 // timeShift is where the time begins in a packed time. The bits before it are a set of the groups that have the time,
 // and of those whose rates have it. Most entities have one or two times, for three or four of the sixteen.
-const timeShift = 2 * int(metric.NumGroups)
+const timeShift = 2 * metric.NumGroups
 
 // lastSent returns the last times that were sent.
 func (e *entityState[L]) lastSent() (t times) {

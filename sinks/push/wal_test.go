@@ -125,29 +125,32 @@ func TestWALSurvivesKills(t *testing.T) {
 
 // When weir ends while the receiver is away, nothing is lost, and nothing is counted as dropped.
 func TestWALAtTheEnd(t *testing.T) {
-	core, lines := observer.New(zap.InfoLevel)
-	o := Options{WAL: t.TempDir(), Grace: time.Millisecond, Logger: zap.New(core)}
-	s, _ := killed(t, o)
-	s.SetSend(func(ctx context.Context, _ []byte) (int, error) {
-		<-ctx.Done()
-		return 0, ctx.Err()
+	folder := t.TempDir()
+	synctest.Test(t, func(t *testing.T) { // the log has the time that it needs
+		core, lines := observer.New(zap.InfoLevel)
+		o := Options{WAL: folder, Grace: time.Second, Logger: zap.New(core)}
+		s, _ := killed(t, o)
+		s.SetSend(func(ctx context.Context, _ []byte) (int, error) {
+			<-ctx.Done()
+			return 0, ctx.Err()
+		})
+		want := put(s, 1, 3)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.Run(ctx, func(time.Duration) {}); err != nil {
+			t.Error(err)
+		}
+		if got := testutil.ToFloat64(s.meters.dropped); got != 0 {
+			t.Errorf("%v items are counted as dropped", got)
+		}
+		if all := lines.All(); len(all) != 1 || all[0].Message != "samples wait in the write-ahead log for the next start" {
+			t.Errorf("the log says %v", all)
+		}
+		s, _ = killed(t, o)
+		if diff := cmp.Diff(want, deliver(t, s)); diff != "" {
+			t.Errorf("sent (-want +got):\n%s", diff)
+		}
 	})
-	want := put(s, 1, 3)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := s.Run(ctx, func(time.Duration) {}); err != nil {
-		t.Error(err)
-	}
-	if got := testutil.ToFloat64(s.meters.dropped); got != 0 {
-		t.Errorf("%v items are counted as dropped", got)
-	}
-	if all := lines.All(); len(all) != 1 || all[0].Message != "samples wait in the write-ahead log for the next start" {
-		t.Errorf("the log says %v", all)
-	}
-	s, _ = killed(t, o)
-	if diff := cmp.Diff(want, deliver(t, s)); diff != "" {
-		t.Errorf("sent (-want +got):\n%s", diff)
-	}
 }
 
 // The folder takes no more than the queue may, also if all requests are small. The oldest items are
