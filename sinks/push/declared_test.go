@@ -80,3 +80,40 @@ func TestDeclaredOnceAMinute(t *testing.T) {
 	check("the request is back", rounds(1, "a", 3<<20), [3]int{1, 1, 1})
 	check("another pod", rounds(1, "b", 3<<20), [3]int{1, 1, 1})
 }
+
+// A metric that the only source of an entity no longer reports has ended. It does not matter that another source
+// reported the entity once.
+func TestMetricEndsAfterAnotherSourceHasGone(t *testing.T) {
+	format := &sentValues{map[metric.ID][]float64{}, map[metric.ID]int64{}}
+	s, err := push.New(push.Options{URL: "http://127.0.0.1:1/"}.WithDefaults(), "test", format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.UnixMilli(1_800_000_000_000)
+	report := func(source string, reported ...metric.ID) {
+		t.Helper()
+		now = now.Add(time.Second)
+		b := &metric.Batch{Source: source, Node: "n1", Ended: now}
+		if len(reported) > 0 {
+			pod := b.Add(metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "web"})
+			pod.Times[metric.Memory], pod.Reasons[metric.Memory] = now.UnixNano(), metric.Measured
+			for _, id := range reported {
+				pod.Values.Set(id, 1)
+			}
+		}
+		if err := s.Write(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report("a", metric.MemoryWorkingSet, metric.MemoryCache)
+	report("b", metric.MemoryWorkingSet)
+	report("a", metric.MemoryWorkingSet)
+	if len(format.ends) > 0 {
+		t.Errorf("%v ended while two sources report the pod", format.ends)
+	}
+	report("b")
+	report("a", metric.MemoryWorkingSet)
+	if _, ended := format.ends[metric.MemoryCache]; !ended || len(format.ends) != 1 {
+		t.Errorf("%v ended, want the cache only", format.ends)
+	}
+}

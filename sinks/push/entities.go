@@ -46,7 +46,7 @@ func (s *sourceState[L]) add(e *entityState[L]) {
 	}
 	s.reported++
 	if e != nil {
-		e.addReport(s)
+		e.report(s)
 	}
 }
 
@@ -64,48 +64,40 @@ type entityState[L any] struct {
 	entity   metric.Entity
 	labels   L
 	selected *[metric.NumMetrics]bool // nil if the filter does not select the entity
-	report   report[L]                // of the source that reports it; most entities have one
+	reports  []report[L]              // the sources that report it
 	sent     []int64                  // packed times
-	twoTimes [2]int64                 // what sent has room for; most entities need no more
 	live     metric.IDSet             // metrics with a series that has not ended
 	declared declaration
 	next     *entityState[L] // another one with the same hash
+
+	// What reports and sent have room for: most entities need no more, and one object costs the garbage
+	// collector less than three.
+	oneReport [1]report[L]
+	twoTimes  [2]int64
 }
 
 // report is a source that reports an entity, and the last round in which it did.
 type report[L any] struct {
-	source *sourceState[L] // nil if no source reports the entity
+	source *sourceState[L]
 	round  uint32
-	next   *report[L] // of another source
 }
 
-// addReport records that a source reports the entity in its round.
-func (e *entityState[L]) addReport(source *sourceState[L]) {
-	r := &e.report
-	for r.source != source && r.next != nil {
-		r = r.next
+// report records that a source reports the entity in its round.
+func (e *entityState[L]) report(source *sourceState[L]) {
+	for i := range e.reports {
+		if r := &e.reports[i]; r.source == source {
+			r.round = source.round
+			return
+		}
 	}
-	if r.source != source && r.source != nil {
-		r.next = new(report[L])
-		r = r.next
-	}
-	r.source, r.round = source, source.round
+	e.reports = append(e.reports, report[L]{source, source.round})
 }
 
 // isGone removes a source that does not report the entity in its round. It reports whether no other one does.
 func (e *entityState[L]) isGone(source *sourceState[L]) bool {
-	for r := &e.report; r != nil; r = r.next {
-		if r.source != source || r.round == source.round {
-			continue
-		}
-		var rest report[L]
-		if r.next != nil {
-			rest = *r.next
-		}
-		*r = rest
-		return e.report.source == nil
-	}
-	return false
+	before := len(e.reports)
+	e.reports = slices.DeleteFunc(e.reports, func(r report[L]) bool { return r.source == source && r.round != source.round })
+	return len(e.reports) < before && len(e.reports) == 0
 }
 
 // point is a value in the catalogue's unit, and its time in milliseconds since the Unix epoch.
@@ -157,9 +149,12 @@ func (t *times) at(id metric.ID) *int64 {
 	return &t[0][d.Group]
 }
 
-// timeShift is where the time begins in a packed time. The bits before it are a set of the groups that have the time,
-// and of those whose rates have it. Most entities have one or two times, for three or four of the sixteen.
+// timeShift is how many bits of a packed time come before the time itself. Each stands for a group: the even ones for
+// its readings, the odd ones for its rates. Most entities have one or two different times.
 const timeShift = 2 * metric.NumGroups
+
+// This does not compile if the groups leave less than 43 bits, up to the year 2248, for a time.
+const _ = uint(20 - timeShift)
 
 // lastSent returns the last times that were sent.
 func (e *entityState[L]) lastSent() (t times) {
@@ -242,7 +237,7 @@ func (s *Sink[L]) state(entity *metric.Entity) *entityState[L] {
 	}
 	labels, part := series.LabelsOf(entity)
 	e := &entityState[L]{entity: *entity}
-	e.sent = e.twoTimes[:0]
+	e.reports, e.sent = e.oneReport[:0], e.twoTimes[:0]
 	if s.o.Level(entity.Kind) && s.o.Entity(&labels) {
 		e.selected = s.selected(entity.Kind, part)
 	}

@@ -191,7 +191,7 @@ func (s *Sink[L]) add(source *sourceState[L], sample *metric.Sample, at int64) {
 	if last != before {
 		e.setLastSent(&last)
 	}
-	if e.report.next == nil {
+	if len(e.reports) == 1 {
 		s.end(e, func(id metric.ID) bool {
 			return sample.Values.Has(id) && sample.Servable(metric.Catalogue[id].Group)
 		})
