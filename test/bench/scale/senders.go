@@ -158,7 +158,7 @@ func measureTogether(ctx context.Context, p plan, senders []sender, endpoint str
 		}
 	}()
 	for i := range senders {
-		r, err := senders[i].run(ctx, c, filepath.Join(dir, strconv.Itoa(i)), endpoint)
+		r, err := senders[i].startWithReceiver(ctx, c, filepath.Join(dir, strconv.Itoa(i)), endpoint)
 		if err != nil {
 			return fmt.Errorf("%s: %w", senders[i].name, err)
 		}
@@ -169,7 +169,7 @@ func measureTogether(ctx context.Context, p plan, senders []sender, endpoint str
 	}
 	look := func() (now []sent, err error) {
 		for _, r := range all {
-			one, err := r.look(ctx)
+			one, err := r.readCounters(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", r.name, err)
 			}
@@ -203,8 +203,8 @@ func measureTogether(ctx context.Context, p plan, senders []sender, endpoint str
 	return nil
 }
 
-// run starts a sender with a receiver of its own. Its files are in dir.
-func (s *sender) run(ctx context.Context, c *cluster, dir, endpoint string) (*running, error) {
+// startWithReceiver starts a sender with a receiver of its own. Its files are in dir.
+func (s *sender) startWithReceiver(ctx context.Context, c *cluster, dir, endpoint string) (*running, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
 	}
@@ -224,7 +224,8 @@ func (s *sender) run(ctx context.Context, c *cluster, dir, endpoint string) (*ru
 	return r, nil
 }
 
-func (r *running) look(ctx context.Context) (now sent, err error) {
+// readCounters returns what the sender used and did so far.
+func (r *running) readCounters(ctx context.Context) (now sent, err error) {
 	now.bytes = r.received.Load()
 	if now.usage, err = r.Usage(); err != nil {
 		return now, err
