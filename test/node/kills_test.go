@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"strings"
 	"testing"
@@ -71,17 +72,30 @@ func TestKills(t *testing.T) {
 			return nil
 		})
 	}
-	// The answer does not come: the server is killed before it.
-	take := func(pod string) { _ = sendCommand(pods[pod], fmt.Sprintf("/hold?bytes=%d", 200*mi)) }
+	// The answer does not come, because the server is killed before it.
+	take := func(pod string) {
+		t.Helper()
+		eventually(t, pod+" takes memory", 20*time.Second, func() error {
+			err := sendCommand(pods[pod], fmt.Sprintf("/hold?bytes=%d", 200*mi))
+			if err == nil {
+				t.Fatalf("pod %s has 200Mi, and the kernel did not kill it", pod)
+			}
+			if opError, ok := errors.AsType[*net.OpError](err); ok && opError.Op == "dial" {
+				return err
+			}
+			return nil
+		})
+	}
 
 	take("own")
 	expect("own", "ContainerLimit, certain: killed by the kernel: it reached its own memory limit of 48Mi")
 	take("parent")
 	expect("parent", "PodLimit, certain: killed by the kernel: its pod reached the pod's memory limit of 64Mi")
 
-	const class = "/sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice/memory.max"
-	w.inGuest(t, fmt.Sprintf("echo %d >%s", 80*mi, class))
-	t.Cleanup(func() { w.inGuest(t, "echo max >"+class) })
+	// By systemd, which writes the limit again whenever the kubelet changes the slice.
+	const limitSlice = "systemctl set-property --runtime kubepods-besteffort.slice MemoryMax="
+	w.inGuest(t, fmt.Sprint(limitSlice, 80*mi))
+	t.Cleanup(func() { w.inGuest(t, limitSlice+"infinity") })
 	take("slice")
 	expect("slice", "SliceLimit, certain: killed by the kernel: slice /kubepods.slice/kubepods-besteffort.slice")
 
