@@ -48,6 +48,8 @@ var controllers = [...]struct {
 // cgroupMounts are the mounted hierarchies.
 type cgroupMounts struct {
 	v2 bool
+	// noCPUFull means that cpu.pressure does not have the time in which all threads wait: before Linux 5.13.
+	noCPUFull bool
 	// dirs has the mount point of each controller, in the form that cAdvisor uses. On version 2 the
 	// only key is the empty string.
 	dirs map[string]string

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -58,6 +59,9 @@ func New(o Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	if data, err := os.ReadFile(path.Join(o.RootFS, "proc/pressure/cpu")); err == nil {
+		m.noCPUFull = !hasFull(data)
+	}
 	h := &Host{options: o, mounts: m, ownPIDs: readPIDNamespace().isOwn()}
 	h.mu.machine = &machine{boot: boot}
 	h.mu.runtime = newContainerd(o.Containerd, o.ContainerdNamespace, o.Facts != nil)
@@ -78,6 +82,9 @@ func New(o Options) (*Host, error) {
 	h.mu.runtime.learnNames(context.Background(), nil, time.Now())
 	return h, nil
 }
+
+// hasFull reports whether a pressure file has the time in which all threads wait.
+func hasFull(data []byte) bool { return bytes.Contains(data, []byte("\nfull ")) }
 
 // Close ends the connection to containerd. Later reads return an error.
 func (h *Host) Close() error {

@@ -25,6 +25,8 @@ import (
 // observation is the result of one read of a cgroup.
 type observation struct {
 	v2 bool
+	// noCPUFull is cgroupMounts.noCPUFull.
+	noCPUFull bool
 	// cpu is the CPU time. cpu.at is zero if it was not read.
 	cpu cpuReading
 	// stats are cAdvisor's statistics. raw are libcontainer's, which have fields that cAdvisor omits.
@@ -77,7 +79,7 @@ var sampleOptions = handlerOptions{"/", 0, container.MetricSet{
 // was removed.
 func readCgroup(m *cgroupMounts, at *cgroupDir, machine model.MachineInfoFactory, options handlerOptions) (*observation, bool) {
 	r := &cgroupReader{cgroup: at, paths: common.MakeCgroupPaths(m.dirs, string(at.path))}
-	r.observation = observation{v2: m.v2, ooms: -1, times: map[controllerSet]int64{}}
+	r.observation = observation{v2: m.v2, noCPUFull: m.noCPUFull, ooms: -1, times: map[controllerSet]int64{}}
 	o := &r.observation
 	for _, c := range controllers {
 		// The root has no pids files.

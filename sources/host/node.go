@@ -152,7 +152,7 @@ func (n *nodeReader) fillPressures(s *metric.Sample, o *observation, proc string
 			}
 			p.from = &cgroups.PSIStats{Some: cgroups.PSIData{Total: read.Some.Total}, Full: cgroups.PSIData{Total: read.Full.Total}}
 		}
-		fillPressure(s, p.from, p.some, p.full)
+		fillPressure(s, p.from, p.some, p.full, p.full != metric.CPUPressureFull || !o.noCPUFull)
 	}
 	return errors.Join(errs...)
 }

@@ -62,11 +62,11 @@ func fillCPU(s *metric.Sample, o *observation) {
 	if s.Times[metric.CPU] == 0 {
 		s.Reasons[metric.CPU] = metric.Unsupported // the cgroup is in no hierarchy that counts CPU time
 	}
-	fillPressure(s, o.raw.CpuStats.PSI, metric.CPUPressureSome, metric.CPUPressureFull)
+	fillPressure(s, o.raw.CpuStats.PSI, metric.CPUPressureSome, metric.CPUPressureFull, !o.noCPUFull)
 }
 
 func fillMemory(s *metric.Sample, o *observation) {
-	fillPressure(s, o.raw.MemoryStats.PSI, metric.MemoryPressureSome, metric.MemoryPressureFull)
+	fillPressure(s, o.raw.MemoryStats.PSI, metric.MemoryPressureSome, metric.MemoryPressureFull, true)
 	if !o.has(memory) {
 		return
 	}
@@ -130,7 +130,7 @@ func fillLimits(s *metric.Sample, o *observation) {
 // another one. If some devices are hardware, only those are added up, because bytes of a mapped
 // device are counted again on the device below it.
 func fillIO(s *metric.Sample, o *observation, physical func(major, minor uint64) bool) []model.PerDiskStats {
-	fillPressure(s, o.raw.BlkioStats.PSI, metric.IOPressureSome, metric.IOPressureFull)
+	fillPressure(s, o.raw.BlkioStats.PSI, metric.IOPressureSome, metric.IOPressureFull, true)
 	if !o.has(blkio) || o.stats.DiskIo == nil {
 		return nil
 	}
@@ -162,13 +162,16 @@ func fillIO(s *metric.Sample, o *observation, physical func(major, minor uint64)
 }
 
 // fillPressure sets the two counters of a pressure file. They are in microseconds, although the
-// comment in cAdvisor's model has nanoseconds.
-func fillPressure(s *metric.Sample, psi *cgroups.PSIStats, some, full metric.ID) {
+// comment in cAdvisor's model has nanoseconds. libcontainer returns 0 for full also if the file does not have
+// it: hasFull reports whether it does.
+func fillPressure(s *metric.Sample, psi *cgroups.PSIStats, some, full metric.ID, hasFull bool) {
 	if psi == nil {
 		return
 	}
 	setValue(s, some, psi.Some.Total*1000)
-	setValue(s, full, psi.Full.Total*1000)
+	if hasFull {
+		setValue(s, full, psi.Full.Total*1000)
+	}
 }
 
 // completeTimes sets the age of the instance. It also sets now as the time of every group that has

@@ -175,6 +175,21 @@ func TestFill(t *testing.T) {
 	}
 }
 
+// TestFillWithoutFull checks that the time in which all threads wait for CPU is absent where the kernel does not report
+// it, before Linux 5.13.
+func TestFillWithoutFull(t *testing.T) {
+	const some, full = "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n", "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
+	for file, want := range map[string]bool{some: false, some + full: true} {
+		o, s := constructed(), &metric.Sample{}
+		o.raw.CpuStats.PSI.Full.Total = 0
+		o.noCPUFull = !hasFull([]byte(file))
+		fillCgroup(s, o)
+		if got := s.Values.Has(metric.CPUPressureFull); got != want || !s.Values.Has(metric.CPUPressureSome) || !s.Values.Has(metric.MemoryPressureFull) {
+			t.Errorf("%q: full is there: %v, want %v", file, got, want)
+		}
+	}
+}
+
 // TestFillUnread checks that what was not read is absent, although the structures have zeros.
 func TestFillUnread(t *testing.T) {
 	o := constructed()
