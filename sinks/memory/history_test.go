@@ -185,6 +185,30 @@ func TestChurnIsBounded(t *testing.T) {
 	}
 }
 
+// PastPods yields the pods of a node that have a history, also those that are gone.
+func TestPastPods(t *testing.T) {
+	sink := New(Options{HistoryMetrics: []metric.ID{metric.MemoryWorkingSet}})
+	for round, name := range []metric.PodName{"web-1", "web-2"} {
+		for _, node := range []metric.NodeName{"n1", "n2"} {
+			b := at("s", node, time.Duration(round)*15*time.Second)
+			use(b, on(node, metric.Entity{Kind: metric.Pod, Namespace: "shop", Pod: name + "-" + metric.PodName(node)}), 1, 1)
+			write(t, sink, b)
+		}
+	}
+	for node, want := range map[metric.NodeName]string{"n1": "[web-1-n1 web-2-n1]", "n2": "[web-1-n2 web-2-n2]", "n3": "[]"} {
+		var got []metric.PodName
+		for e := range sink.Snapshot().PastPods(node) {
+			if e.Kind != metric.Pod || e.Node != node || e.Namespace != "shop" {
+				t.Errorf("got %+v, want a pod of %s", e, node)
+			}
+			got = append(got, e.Pod)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%s: got %v, want %s", node, got, want)
+		}
+	}
+}
+
 // PastContainers yields what has a history, also if it is gone, and only the namespace's.
 func TestPastContainers(t *testing.T) {
 	sink := New(Options{HistoryMetrics: []metric.ID{metric.MemoryWorkingSet}})

@@ -286,6 +286,25 @@ func (s *Snapshot) PastContainers(namespace metric.Namespace) iter.Seq[metric.En
 	}
 }
 
+// PastPods yields the pods of a node that the history has points of, also those that are gone. A pod may be
+// yielded more than once.
+func (s *Snapshot) PastPods(node metric.NodeName) iter.Seq[metric.Entity] {
+	return func(yield func(metric.Entity) bool) {
+		n := s.nodes.get(node)
+		if n == nil {
+			return
+		}
+		for _, v := range n.sources {
+			for i := range v.history.rows {
+				r := &v.history.rows[i]
+				if w := r.local.Value(); w.kind == metric.Pod && w.part == "" && !yield(r.entity(node)) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // PastValues returns the values of History since a time.
 func (s *Snapshot) PastValues(e metric.Entity, id metric.ID, since time.Time) []float64 {
 	points := s.History(e, id, since, time.Unix(0, math.MaxInt64))
