@@ -48,6 +48,10 @@ func (m slowMemory) EachOn(_ metric.NodeName, kind metric.Kind, do func(*metric.
 	m.Each(kind, do)
 }
 
+func (m slowMemory) PastPods(metric.NodeName) iter.Seq[metric.Entity] {
+	return func(func(metric.Entity) bool) {}
+}
+
 func (m slowMemory) Lookup(e metric.Entity) (*metric.Sample, bool) {
 	for _, s := range m {
 		if s.Entity == e {

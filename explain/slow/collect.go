@@ -15,6 +15,8 @@ type View interface {
 	EachOn(node metric.NodeName, kind metric.Kind, do func(*metric.Sample) bool)
 	Lookup(e metric.Entity) (*metric.Sample, bool)
 	Pod(ref metric.PodRef) (pod *metric.Sample, containers []*metric.Sample)
+	// PastPods yields the pods of a node that have points, also those that have left.
+	PastPods(node metric.NodeName) iter.Seq[metric.Entity]
 	// Points yields the points of a metric of an entity, oldest first.
 	Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
 }
@@ -66,15 +68,17 @@ func value(s *metric.Sample, id metric.ID) float64 {
 }
 
 // load reads what everybody used of the resources that pods compete for.
-func (c *collector) load(s *metric.Sample, from, to time.Time) Use {
+func (c *collector) load(s *metric.Sample, from, to time.Time) (u Use) {
 	e := s.Entity
-	return Use{
+	u = Use{
 		Namespace: string(e.Namespace), Name: string(e.Pod),
 		CPU: c.series(e, metric.CPUUsageRate, nanocores, from, to), WorkingSet: c.series(e, metric.MemoryWorkingSet, 1, from, to),
 		Read: c.series(e, metric.DiskReadBytesRate, 1, from, to), Write: c.series(e, metric.DiskWriteBytesRate, 1, from, to),
 		CPURequest: value(s, metric.CPURequest) * nanocores, CPULimit: value(s, metric.CPULimit) * nanocores,
 		MemoryRequest: value(s, metric.MemoryRequest), MemoryLimit: value(s, metric.MemoryLimit),
 	}
+	u.Some[io] = c.series(e, someOf[io], 1, from, to)
+	return u
 }
 
 // use reads all about a pod or a container.
@@ -89,9 +93,48 @@ func (c *collector) use(s *metric.Sample, from, to time.Time) Use {
 	u.MajorFaults = c.series(e, metric.MemoryMajorPageFaultsRate, 1, from, to)
 	for r := range resources {
 		u.Some[r] = c.series(e, someOf[r], 1, from, to)
-		u.Full[r] = c.series(e, fullOf[r], 1, from, to)
+		// Before Linux 5.13 the kernel does not report when all threads wait for CPU, and cAdvisor writes 0.
+		if r != cpu || value(s, metric.CPUPressureFull) > 0 {
+			u.Full[r] = c.series(e, fullOf[r], 1, from, to)
+		}
 	}
 	return u
+}
+
+// diskBytes are the bytes of a pod by disk: those of each second, and all since its cgroups were made.
+type diskBytes struct{ rate, total map[string]float64 }
+
+// add adds a part of a pod, if it is a disk.
+func (d *diskBytes) add(s *metric.Sample) {
+	total := value(s, metric.DiskReadBytes) + value(s, metric.DiskWriteBytes)
+	if total == 0 {
+		return
+	}
+	if d.total == nil {
+		*d = diskBytes{map[string]float64{}, map[string]float64{}}
+	}
+	d.total[s.Entity.Part] = total
+	if rate := value(s, metric.DiskReadBytesRate) + value(s, metric.DiskWriteBytesRate); rate > 0 {
+		d.rate[s.Entity.Part] = rate
+	}
+}
+
+// shares returns the share of each disk, now or, if the pod moves nothing now, of all its bytes; nil if it has
+// moved none.
+func (d *diskBytes) shares() map[string]float64 {
+	for _, bytes := range []map[string]float64{d.rate, d.total} {
+		all := 0.0
+		for _, b := range bytes {
+			all += b
+		}
+		if all > 0 {
+			for disk := range bytes {
+				bytes[disk] /= all
+			}
+			return bytes
+		}
+	}
+	return nil
 }
 
 // node reads a node and its pods.
@@ -103,8 +146,14 @@ func (c *collector) node(name metric.NodeName, from, to time.Time) *nodeFacts {
 	c.nodes[name] = n
 	from, to = from.Add(-slack), to.Add(slack)
 	stalls, detailed := false, false
+	disks := map[metric.PodRef]*diskBytes{}
 	c.EachOn(name, metric.Pod, func(s *metric.Sample) bool {
+		ref := s.Entity.PodRef()
+		if disks[ref] == nil {
+			disks[ref] = &diskBytes{}
+		}
 		if s.Entity.Part != "" {
+			disks[ref].add(s)
 			return true
 		}
 		stalls = stalls || hasStalls(s)
@@ -112,6 +161,17 @@ func (c *collector) node(name metric.NodeName, from, to time.Time) *nodeFacts {
 		n.pods = append(n.pods, c.load(s, from, to))
 		return true
 	})
+	for i := range n.pods {
+		n.pods[i].Disks = disks[metric.PodRef{Namespace: metric.Namespace(n.pods[i].Namespace), Name: metric.PodName(n.pods[i].Name)}].shares()
+	}
+	for e := range c.PastPods(name) {
+		if disks[e.PodRef()] == nil {
+			disks[e.PodRef()] = &diskBytes{}
+			if u := c.gone(e, from, to); len(u.CPU)+len(u.WorkingSet)+len(u.Read)+len(u.Write) > 0 {
+				n.pods = append(n.pods, u)
+			}
+		}
+	}
 	if !stalls {
 		n.noStalls = noStalls(string(name), detailed)
 	}
@@ -124,6 +184,31 @@ func (c *collector) node(name metric.NodeName, from, to time.Time) *nodeFacts {
 	n.whole.CPULimit, n.whole.CPURequest = reserve(s, metric.CPUNodeCapacity, metric.CPUNodeAllocatable, nanocores)
 	n.whole.MemoryLimit, n.whole.MemoryRequest = reserve(s, metric.MemoryNodeCapacity, metric.MemoryNodeAllocatable, 1)
 	return n
+}
+
+// gone reads a pod that has left. What it requested is known while the API server has it: a pod of a Job that
+// has ended.
+func (c *collector) gone(e metric.Entity, from, to time.Time) Use {
+	u := c.load(&metric.Sample{Entity: e}, from, to)
+	p := c.facts.Pod(e.PodRef())
+	if u.NoRequests = p == nil || p.Node != e.Node; !u.NoRequests {
+		u.CPURequest, u.MemoryRequest = requested(p, metric.CPURequest)*nanocores, requested(p, metric.MemoryRequest)
+	}
+	return u
+}
+
+// requested returns what the containers of a pod request that run together, or what the pod itself does.
+func requested(p *cluster.Pod, id metric.ID) (total float64) {
+	if whole, ok := p.Spec.Get(id); ok {
+		return whole
+	}
+	for i := range p.Containers {
+		if c := &p.Containers[i]; c.Role != cluster.Init && c.Role != cluster.Ephemeral {
+			v, _ := c.Spec.Get(id)
+			total += v
+		}
+	}
+	return total
 }
 
 // reserve returns what a node has of a resource, and what it reserves of it for processes outside pods: nothing
@@ -167,7 +252,9 @@ func (c *collector) collect(ref metric.PodRef) (f Facts, ok bool) {
 		f.Containers = append(f.Containers, c.use(s, from, to))
 	}
 	for i := range n.pods {
-		if o := &n.pods[i]; o.Namespace != string(ref.Namespace) || o.Name != string(ref.Name) {
+		if o := &n.pods[i]; o.Namespace == string(ref.Namespace) && o.Name == string(ref.Name) {
+			f.Pod.Disks = o.Disks
+		} else {
 			f.Neighbours = append(f.Neighbours, *o)
 		}
 	}

@@ -2,6 +2,7 @@ package slow
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -17,7 +18,7 @@ type Facts struct {
 	// Pod is the pod itself, and Containers are its own.
 	Pod        Use
 	Containers []Use
-	// Neighbours are the other pods of the node.
+	// Neighbours are the other pods of the node, also those that have left since From.
 	Neighbours []Use
 	// Whole is the whole node: its use is that of the pods and of all else. Its limits are its capacity,
 	// and its requests what it reserves for processes outside pods.
@@ -42,6 +43,10 @@ type Use struct {
 	CPURequest, CPULimit, MemoryRequest, MemoryLimit float64
 	// LimitHits is how often the use of memory hit its limit since the cgroup was made.
 	LimitHits float64
+	// Disks are the disks that a pod uses, with their shares of its bytes; nil if they are not known.
+	Disks map[string]float64
+	// NoRequests means that what a pod requested is not known: it has left, and so has its object.
+	NoRequests bool
 }
 
 // When the parts of a wait are named.
@@ -75,10 +80,11 @@ type decision struct {
 
 // tally is what is added up about one resource, in seconds.
 type tally struct {
-	known                bool
+	known, fullKnown     bool
 	measured, some, full float64
 	parts                [numCauses]float64
-	others               []other // by Facts.Neighbours
+	doubts               [numDoubts]float64 // the parts of unknown
+	others               []other            // by Facts.Neighbours
 	// unclear is the part of ownLimit that may be due to others.
 	unclear float64
 	// node and own are what the node and the pod used while the pod waited, times the time it waited.
@@ -106,7 +112,9 @@ func Decide(f Facts) Slow {
 			t.known = true
 			t.measured += rd.seconds()
 			t.some += rd.value * rd.seconds()
-			t.full += min(max(f.Pod.Full[r].get(rd.from, rd.to), 0), rd.value) * rd.seconds()
+			full, ok := f.Pod.Full[r].over(rd.from, rd.to)
+			t.full += min(max(full, 0), rd.value) * rd.seconds()
+			t.fullKnown = t.fullKnown || ok
 			if rd.value > 0 {
 				split[r](t, &rd)
 			}
@@ -125,10 +133,14 @@ func (d *decision) splitCPU(t *tally, rd *reading) {
 	used, ok := d.Whole.CPU.over(rd.from, rd.to)
 	switch {
 	case !known, !ok, d.Whole.CPULimit == 0:
-		t.add(unknown, wait, rd)
+		t.doubt(cpuNotRead, wait, rd)
 	case used < busyCPU*d.Whole.CPULimit:
 		t.observe(d, rd, cpuUse)
-		t.add(nobody, wait, rd)
+		if d.sharedCPUsAreBusy(rd, used) {
+			t.doubt(cpusOfTheirOwn, wait, rd)
+		} else {
+			t.add(nobody, wait, rd)
+		}
 	default:
 		if several {
 			t.unclear += throttled * rd.seconds()
@@ -139,9 +151,9 @@ func (d *decision) splitCPU(t *tally, rd *reading) {
 
 // throttled returns the share of the time in which CPU limits held the pod back, at most the time in which
 // it waited. The kernel adds up throttled time over the CPUs. While the quota is used up no thread of the
-// cgroup runs, so the time in which all of them wait bounds it, too. several is set
-// if that is less than the throttled time, because threads were held back on several CPUs at once. known is
-// false if a limit has no reading.
+// cgroup runs, so the time in which all of them wait bounds it, too, if the kernel reports that. several is
+// set if the share may be too large, because several threads were held back at once: on several CPUs, or in
+// several containers. known is false if a limit has no reading.
 func (d *decision) throttled(rd *reading) (share float64, several, known bool) {
 	known = true
 	add := func(u *Use) {
@@ -155,11 +167,15 @@ func (d *decision) throttled(rd *reading) (share float64, several, known bool) {
 			full = rd.value
 		}
 		share += max(0, min(time, full))
-		several = several || time > 1.1*full
+		several = several || time > 1.1*full || !ok && time > 0
 	}
+	longest := 0.0
 	for i := range d.Containers {
+		before := share
 		add(&d.Containers[i])
+		longest = max(longest, share-before)
 	}
+	several = several || share > 1.1*longest
 	// The limit of a pod whose containers have one is theirs added up.
 	if len(d.Pod.Throttled) > 0 || !slices.ContainsFunc(d.Containers, func(u Use) bool { return u.CPULimit > 0 }) {
 		add(&d.Pod)
@@ -167,56 +183,167 @@ func (d *decision) throttled(rd *reading) (share float64, several, known bool) {
 	return min(share, rd.value), several, known
 }
 
+// sharedCPUsAreBusy reports whether the CPUs of a node are short for the pods that share them, if those with
+// whole CPUs have theirs for themselves.
+func (d *decision) sharedCPUsAreBusy(rd *reading, used float64) bool {
+	shared := d.Whole.CPULimit
+	for i := range d.Neighbours {
+		n := &d.Neighbours[i]
+		if n.CPURequest < 1 || n.CPURequest != n.CPULimit || n.CPURequest != math.Trunc(n.CPURequest) {
+			continue
+		}
+		shared -= n.CPURequest
+		used -= min(n.CPURequest, cpuUse.used(n, rd.from, rd.to))
+	}
+	return shared < d.Whole.CPULimit && used >= busyCPU*shared
+}
+
 // splitMemory divides a wait for memory.
 func (d *decision) splitMemory(t *tally, rd *reading) {
-	used, ok := d.Whole.WorkingSet.over(rd.from, rd.to)
-	short := fullMemory * d.Whole.MemoryLimit
+	excess, ok := d.excessMemory(rd)
+	reached, byCache := d.atMemoryLimit(rd)
 	switch {
-	case d.atMemoryLimit(rd):
+	case reached && byCache && ok && excess >= 0:
+		t.doubt(cacheAtLimit, rd.value, rd)
+	case reached:
 		t.add(ownLimit, rd.value, rd)
-	case !ok || short == 0:
-		t.add(unknown, rd.value, rd)
-	case used < short:
+	case !ok:
+		t.doubt(memoryNotRead, rd.value, rd)
+	case excess < 0:
 		t.observe(d, rd, memoryUse)
 		t.add(nobody, rd.value, rd)
 	default:
-		d.divide(t, rd, rd.value, used-short, memoryUse)
+		d.divide(t, rd, rd.value, excess, memoryUse)
 	}
 }
 
-// atMemoryLimit reports whether the pod or one of its containers had reached its limit on memory.
-func (d *decision) atMemoryLimit(rd *reading) bool {
-	return slices.ContainsFunc(d.withLimits(), func(u *Use) bool { _, reached := u.memoryAtLimit(rd.from, rd.to); return reached })
+// excessMemory returns how much more memory is in use than the kernel can give without a search for pages to
+// drop, on the node or below the limit of all pods together: a kubelet limits them to what the node does not
+// reserve. ok is false if that was not read.
+func (d *decision) excessMemory(rd *reading) (excess float64, ok bool) {
+	used, ok := d.Whole.WorkingSet.over(rd.from, rd.to)
+	if !ok || d.Whole.MemoryLimit == 0 {
+		return 0, false
+	}
+	pods := memoryUse.used(&d.Pod, rd.from, rd.to)
+	for i := range d.Neighbours {
+		pods += memoryUse.used(&d.Neighbours[i], rd.from, rd.to)
+	}
+	return max(used-fullMemory*d.Whole.MemoryLimit, pods-atLimit*(d.Whole.MemoryLimit-d.Whole.MemoryRequest)), true
+}
+
+// atMemoryLimit reports whether the pod or one of its containers had reached its limit on memory, and whether
+// that is due to the page cache: any pod that reads large files fills its limit with it.
+func (d *decision) atMemoryLimit(rd *reading) (reached, byCache bool) {
+	byCache = true
+	for _, u := range d.withLimits() {
+		if _, ok := u.memoryAtLimit(rd.from, rd.to); ok {
+			reached = true
+			byCache = byCache && !u.isAtLimit(u.WorkingSet.get(rd.from, rd.to))
+		}
+	}
+	return reached, byCache
 }
 
 // memoryAtLimit returns the memory in use, the page cache included, and whether that reaches the limit.
 func (u *Use) memoryAtLimit(from, to time.Time) (used float64, reached bool) {
 	used = max(u.Memory.get(from, to), u.WorkingSet.get(from, to))
-	return used, u.MemoryLimit > 0 && used+sandbox >= atLimit*u.MemoryLimit
+	return used, u.isAtLimit(used)
+}
+
+func (u *Use) isAtLimit(used float64) bool {
+	return u.MemoryLimit > 0 && used+sandbox >= atLimit*u.MemoryLimit
 }
 
 // splitIO divides a wait for disk I/O. What is dropped at a limit on memory is read again: that wait is
-// one for memory as well. The rest is divided by the bytes of the pods: disks have no requests.
+// one for memory as well. The rest is divided by the bytes of the pods on the disks that the pod uses: disks
+// have no requests.
 func (d *decision) splitIO(t *tally, rd *reading) {
 	wait := rd.value
-	if d.atMemoryLimit(rd) {
+	if reached, byCache := d.atMemoryLimit(rd); reached {
 		again := min(wait, max(0, d.Pod.Some[memory].get(rd.from, rd.to)))
-		t.add(ownLimit, again, rd)
+		if excess, ok := d.excessMemory(rd); byCache && ok && excess >= 0 {
+			t.doubt(cacheAtLimit, again, rd)
+		} else {
+			t.add(ownLimit, again, rd)
+		}
 		wait -= again
 	}
 	used := t.observe(d, rd, diskUse)
-	own, others := used.own, used.others
-	if others < leastDisk {
-		others = 0
-	}
-	switch {
-	case others == 0 && own < leastDisk:
+	bytes, unplaced := d.contention(&used)
+	waited, known := d.othersWait(rd)
+	switch theirs := used.others; {
+	case !d.readsDisks(), !known && theirs > 0 && bytes >= leastDisk:
+		t.doubt(disksNotRead, wait, rd)
+	case bytes < leastDisk && used.own < leastDisk:
 		t.add(nobody, wait, rd)
+	case bytes < leastDisk:
+		t.add(ownUse, wait, rd)
 	default:
-		byOthers := wait * others / (own + others)
-		t.add(ownUse, wait-byOthers, rd)
+		// While a disk makes the pod wait for others, they wait for it, too.
+		byOthers := min(wait*theirs, waited)
 		t.share(byOthers, &used, rd)
+		t.doubt(disksHardlyShort, wait*theirs-byOthers, rd)
+		t.doubt(disksUnplaced, wait*unplaced, rd)
+		t.add(ownUse, wait*(1-theirs-unplaced), rd)
 	}
+}
+
+// readsDisks reports whether the bytes of disks were read of the node or of any pod.
+func (d *decision) readsDisks() bool {
+	reads := func(u Use) bool { return len(u.Read)+len(u.Write) > 0 }
+	return reads(d.Whole) || reads(d.Pod) || slices.ContainsFunc(d.Neighbours, reads)
+}
+
+// contention returns the bytes of neighbours on the disks that the pod uses. It sets the use of each neighbour
+// to its part of a wait for those disks, by bytes. unplaced is the part of those whose disks are not known, or
+// of all if the pod's own are not.
+func (d *decision) contention(u *usage) (bytes, unplaced float64) {
+	used, disks := u.above, d.Pod.Disks
+	u.above, u.others = make([]float64, len(used)), 0
+	if disks == nil {
+		disks = map[string]float64{"": 1}
+	}
+	for _, disk := range slices.Sorted(maps.Keys(disks)) {
+		share := disks[disk]
+		here := func(i int) (bytes float64, placed bool) {
+			if n := &d.Neighbours[i]; d.Pod.Disks != nil && n.Disks != nil {
+				return used[i] * n.Disks[disk], true
+			}
+			return used[i] * share, false
+		}
+		all := u.own * share
+		for i := range used {
+			b, _ := here(i)
+			all, bytes = all+b, bytes+b
+		}
+		for i := range used {
+			switch b, placed := here(i); {
+			case b == 0:
+			case placed:
+				u.above[i] += share * b / all
+				u.others += share * b / all
+			default:
+				unplaced += share * b / all
+			}
+		}
+	}
+	return bytes, unplaced
+}
+
+// othersWait returns the share of the time in which others waited for disk I/O: the longest wait of a
+// neighbour, or what the node waited besides the pod, if their waits are independent. The node's has the
+// kernel's writes. ok is false if neither was read.
+func (d *decision) othersWait(rd *reading) (share float64, ok bool) {
+	if node, read := d.Whole.Some[io].over(rd.from, rd.to); read && rd.value < 1 {
+		share, ok = (node-rd.value)/(1-rd.value), true
+	}
+	for i := range d.Neighbours {
+		if wait, read := d.Neighbours[i].Some[io].over(rd.from, rd.to); read {
+			share, ok = max(share, wait), true
+		}
+	}
+	return min(1, max(0, share)), ok
 }
 
 // quantity is how the use of a resource is read.
@@ -259,6 +386,15 @@ func (t *tally) observe(d *decision, rd *reading, q *quantity) usage {
 	return u
 }
 
+// pods returns what all pods used while the pod waited, times the time it waited.
+func (t *tally) pods() float64 {
+	all := t.own
+	for i := range t.others {
+		all += t.others[i].used
+	}
+	return all
+}
+
 // divide divides a wait on a node that is short of a resource. enough is how much the others would have
 // to use less so that the pod waits no more: if they use less than that above their requests, they explain
 // only a part. What the pod uses above its request beyond what they do is its own part.
@@ -296,6 +432,12 @@ func (t *tally) add(cause int, share float64, rd *reading) {
 	t.parts[cause] += max(0, share) * rd.seconds()
 }
 
+// doubt adds a share of a reading whose cause is not known.
+func (t *tally) doubt(reason int, share float64, rd *reading) {
+	t.add(unknown, share, rd)
+	t.doubts[reason] += max(0, share) * rd.seconds()
+}
+
 // isNamed reports whether a cause is large enough to be named.
 func (t *tally) isNamed(cause int) bool {
 	part := t.parts[cause]
@@ -309,7 +451,10 @@ func (d *decision) stall(r int) Stall {
 		return s
 	}
 	some, full := t.some/t.measured, t.full/t.measured
-	s.Some, s.Full = &some, &full
+	s.Some = &some
+	if t.fullKnown {
+		s.Full = &full
+	}
 	for c := range t.parts {
 		if t.parts[c] > 0 {
 			s.Parts = append(s.Parts, Part{causes[c], t.parts[c] / t.measured})
@@ -322,21 +467,32 @@ func (d *decision) stall(r int) Stall {
 	return s
 }
 
+// isWorthAName reports whether a neighbour has enough of the neighbours' part.
+func (t *tally) isWorthAName(o *other) bool {
+	return o.seconds > 0 && o.seconds >= leastOfPart*t.parts[neighbours]
+}
+
 // named returns the neighbours with the largest parts.
 func (d *decision) named(t *tally) (all []Neighbour) {
 	for i := range t.others {
 		o, u := &t.others[i], &d.Neighbours[i]
-		if o.seconds <= 0 || o.seconds < leastOfPart*t.parts[neighbours] {
+		if !t.isWorthAName(o) {
 			continue
 		}
-		n := Neighbour{Used: o.used / t.some, Above: o.above / t.some, Share: o.seconds / t.measured}
-		if d.MayName == nil || d.MayName(u.Namespace) {
-			n.Namespace, n.Pod = u.Namespace, u.Name
-		}
+		n := d.nameable(u)
+		n.Used, n.Above, n.Share = o.used/t.some, o.above/t.some, o.seconds/t.measured
 		all = append(all, n)
 	}
 	slices.SortStableFunc(all, func(a, b Neighbour) int { return cmp.Compare(b.Share, a.Share) })
 	return all
+}
+
+// nameable returns a neighbour with its name, if the caller may see that.
+func (d *decision) nameable(u *Use) (n Neighbour) {
+	if d.MayName == nil || d.MayName(u.Namespace) {
+		n.Namespace, n.Pod = u.Namespace, u.Name
+	}
+	return n
 }
 
 // throttledMean returns the mean of the throttled time in seconds a second, over the pod and its containers,

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain/slow"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors"
@@ -31,6 +32,7 @@ type entity struct {
 	metric.Entity
 	counters map[metric.ID]float64
 	gauges   map[metric.ID]float64
+	rounds   int // after which it leaves; 0 for never
 }
 
 const second = float64(time.Second)
@@ -43,6 +45,9 @@ func observe(t *testing.T, sink *memory.Sink, node metric.NodeName, entities []e
 		at := noon.Add(step * time.Duration(i-readings))
 		b := &metric.Batch{Source: "kubelet:cadvisor", Node: node, Interval: step, Resolution: time.Millisecond, Began: at, Ended: at, Exhaustive: true}
 		for _, e := range entities {
+			if e.rounds > 0 && i >= e.rounds {
+				continue
+			}
 			s := b.Add(e.Entity)
 			s.Instance.Start = noon.Add(-time.Hour).UnixNano()
 			for id, perSecond := range e.counters {
@@ -84,12 +89,12 @@ func pod(name string, cores, request, some, throttled, limit float64) []entity {
 	if limit > 0 {
 		limited[metric.CPUThrottled], bounds[metric.CPULimit] = throttled*second, limit*1e9
 	}
-	return []entity{{whole, counters, gauges}, {own, limited, bounds}}
+	return []entity{{whole, counters, gauges, 0}, {own, limited, bounds, 0}}
 }
 
 func node(cores float64) entity {
 	return entity{metric.Entity{Kind: metric.Node, Node: "n1"}, map[metric.ID]float64{metric.CPUUsage: cores * second},
-		map[metric.ID]float64{metric.MemoryWorkingSet: 1 << 30, metric.MemoryUsage: 1 << 30, metric.CPUNodeCapacity: 4e9, metric.MemoryNodeCapacity: 8 << 30}}
+		map[metric.ID]float64{metric.MemoryWorkingSet: 1 << 30, metric.MemoryUsage: 1 << 30, metric.CPUNodeCapacity: 4e9, metric.MemoryNodeCapacity: 8 << 30}, 0}
 }
 
 // TestReportFromMemory checks what is answered from the memory sink as it is, and the list of a cluster.
@@ -129,6 +134,82 @@ func TestReportFromMemory(t *testing.T) {
 	}
 	if r, _ := slow.NewReport(slow.Query{Namespace: "calm"}, v, nil, noon); len(r.Pods) != 0 || r.Measured != 0 {
 		t.Errorf("another namespace: %+v, want no pods", r)
+	}
+}
+
+// ask returns the answer about a pod of namespace shop.
+func ask(t *testing.T, entities []entity, facts *cluster.Facts, name metric.PodName) *slow.Slow {
+	t.Helper()
+	sink := memory.New(memory.Options{})
+	observe(t, sink, "n1", entities)
+	r, ok := slow.NewReport(slow.Query{Namespace: "shop", Pod: name}, view{sink.Snapshot()}, facts, noon)
+	if !ok || len(r.Pods) != 1 {
+		t.Fatalf("%s: %+v, want a pod", name, r)
+	}
+	return &r.Pods[0]
+}
+
+// TestNeighbourThatLeft checks that a pod that has left is the cause for the time when it was there, and that what it
+// requested is known as long as the API server has its object.
+func TestNeighbourThatLeft(t *testing.T) {
+	entities := append([]entity{node(3.95)}, pod("starved", 0.3, 0.3, 0.7, 0, 0)...)
+	for _, e := range pod("hog", 3.6, 0, 0.4, 0, 0) {
+		e.rounds = readings / 2
+		entities = append(entities, e)
+	}
+	s := ask(t, entities, nil, "starved")
+	if named := s.Stalls[0].Neighbours; len(named) != 1 || named[0].Pod != "hog" || named[0].Share < 0.3 || len(s.NotKnown) != 1 || !strings.Contains(s.NotKnown[0], "What shop/hog requested is not known") {
+		t.Errorf("%s %+v, not known: %q; want hog for half of the time, and that its request is not known", s.Summary, named, s.NotKnown)
+	}
+
+	var spec cluster.Requirements
+	spec.Set(metric.CPURequest, 3.6e9)
+	job := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: "hog"}, Node: "n1", Phase: cluster.Succeeded, Containers: []cluster.Container{{Name: "app", Spec: spec}}}
+	facts := (&cluster.Facts{}).With(cluster.FactsChange{Pods: []*cluster.Pod{job}})
+	if s := ask(t, entities, facts, "starved"); len(s.Stalls[0].Neighbours) > 0 || len(s.NotKnown) > 0 {
+		t.Errorf("%s %+v, not known: %q; want no neighbour, because hog had requested what it used", s.Summary, s.Stalls[0].Parts, s.NotKnown)
+	}
+}
+
+// TestOldKernel checks a pod at its CPU limit on a kernel that does not report when all threads wait for CPU: cAdvisor
+// writes 0.
+func TestOldKernel(t *testing.T) {
+	for cores, known := range map[float64]bool{0.6: true, 3.95: false} {
+		entities := append([]entity{node(cores)}, pod("limited", 0.5, 0.5, 0.5, 0.5, 0.5)...)
+		entities = append(entities, pod("hog", cores-0.5, 0, 0.001, 0, 0)...)
+		for _, e := range entities {
+			if e.Kind != metric.Node {
+				delete(e.counters, metric.CPUPressureFull)
+				e.gauges[metric.CPUPressureFull] = 0
+			}
+		}
+		s := ask(t, entities, nil, "limited")
+		const want = "Pod shop/limited waited for CPU 50% of the last 5m, held back by its own CPU limit of 500m."
+		if s.Summary != want || s.Stalls[0].Full != nil || (len(s.NotKnown) == 0) != known {
+			t.Errorf("%v cores: %q, full %v, not known: %q; want %q", cores, s.Summary, s.Stalls[0].Full, s.NotKnown, want)
+		}
+	}
+}
+
+// TestDisks checks that a neighbour is the cause of a wait for disk I/O if both use one disk.
+func TestDisks(t *testing.T) {
+	for disk, want := range map[string]slow.Cause{"device:/dev/sda": slow.Neighbours, "device:/dev/sdb": slow.OwnUse} {
+		entities := append([]entity{node(1)}, pod("reader", 0.3, 0.3, 0, 0, 0)...)
+		entities = append(entities, pod("hog", 0.3, 0.3, 0, 0, 0)...)
+		for _, e := range entities {
+			if e.Kind != metric.Pod {
+				continue
+			}
+			part, bytes, wait := e.Entity, 2.0*(1<<20), 0.5
+			if part.Part = "device:/dev/sda"; e.Pod == "hog" {
+				part.Part, bytes, wait = disk, 100*(1<<20), 0.6
+			}
+			e.counters[metric.DiskReadBytes], e.counters[metric.IOPressureSome] = bytes, wait*second
+			entities = append(entities, entity{part, map[metric.ID]float64{metric.DiskReadBytes: bytes}, nil, 0})
+		}
+		if s := ask(t, entities, nil, "reader"); s.Resource != slow.IO || s.Cause != want {
+			t.Errorf("the hog reads from %s: %s %v; want %s", disk, s.Summary, s.Stalls[2].Parts, want)
+		}
 	}
 }
 

@@ -29,7 +29,8 @@ import (
 //	matrix                                    the cases of TestMatrix
 //
 // Keys are cpu.some, cpu.full, memory.some, ..., io.full (shares), cpu, throttled, memory, workingset, faults,
-// read, write, and the constants cpu.request, cpu.limit, memory.request, memory.limit, hits. VALUES are those of
+// read, write, disk (a name; sda if it is left out, and "-" if it is not known), gone (its requests are not known),
+// and the constants cpu.request, cpu.limit, memory.request, memory.limit, hits. VALUES are those of
 // readings 15 s apart until 12:00:00: "0.5" is all of them, "0.5x10,0x10" ten of each, "-" none.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -122,8 +123,19 @@ func useOf(t *testing.T, name string, words []string) (u slow.Use) {
 	if u.Namespace, u.Name = namespace, pod; !ok {
 		u.Namespace, u.Name = "", name
 	}
+	u.Disks = map[string]float64{"sda": 1}
 	for _, word := range words {
 		key, values, _ := strings.Cut(word, "=")
+		switch key {
+		case "gone":
+			u.NoRequests, u.Disks = true, nil
+			continue
+		case "disk":
+			if u.Disks = nil; values != "-" {
+				u.Disks = map[string]float64{values: 1}
+			}
+			continue
+		}
 		series := seriesOf(t, values)
 		constant := 0.0
 		if len(series) > 0 {
@@ -262,7 +274,7 @@ func checkShares(t *testing.T, what string, f *slow.Facts) {
 				byNeighbours = p.Share
 			}
 		}
-		if !(*s.Some >= 0 && *s.Some <= 1+tolerance && *s.Full <= *s.Some+tolerance) {
+		if !(*s.Some >= 0 && *s.Some <= 1+tolerance && (s.Full == nil || *s.Full <= *s.Some+tolerance)) {
 			t.Errorf("%s: %s some %v, full %v", what, s.Resource, *s.Some, *s.Full)
 		}
 		if !(math.Abs(sum-*s.Some) <= tolerance) {
@@ -323,6 +335,15 @@ func randomFacts(r *rand.Rand) slow.Facts {
 		for _, p := range []*float64{&u.MemoryRequest, &u.MemoryLimit} {
 			*p = max(0, r.Float64()*(2<<30)-(1<<29))
 		}
+		for _, disk := range []string{"sda", "sdb"} {
+			if r.IntN(3) > 0 {
+				if u.Disks == nil {
+					u.Disks = map[string]float64{}
+				}
+				u.Disks[disk] = 0.5
+			}
+		}
+		u.NoRequests = r.IntN(5) == 0
 		return u
 	}
 	f := slow.Facts{Node: "n1", From: noon.Add(-5 * time.Minute), To: noon, Pod: use("web"), Whole: use("")}

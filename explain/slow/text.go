@@ -28,16 +28,16 @@ var reasons = [numResources][numCauses]string{
 	cpu: {
 		ownLimit: "held back by LIMIT", ownUse: "because it wants more CPU than node NODE has for it", neighbours: "because of WHO",
 		system: "because of processes of node NODE outside pods", nodeFull: "because node NODE is full, and nobody uses more than requested",
-		nobody: "and nobody is the cause: node NODE was not short of CPU", unknown: "and why is not known",
+		nobody: "and nobody is the cause: node NODE was not short of CPU", unknown: "for a reason that is not known",
 	},
 	memory: {
 		ownLimit: "held back by LIMIT", ownUse: "because node NODE is short of memory, and the pod uses more than it requests", neighbours: "because of WHO",
 		system: "because of processes of node NODE outside pods", nodeFull: "because node NODE is full, and nobody uses more than requested",
-		nobody: "and nobody is the cause: node NODE was not short of memory, and no limit was reached", unknown: "and why is not known",
+		nobody: "and nobody is the cause: node NODE was not short of memory, and no limit that weir knows was reached", unknown: "for a reason that is not known",
 	},
 	io: {
 		ownLimit: "to read again what LIMIT made the kernel drop", ownUse: "for what it reads and writes itself", neighbours: "because of WHO",
-		nobody: "and nobody is the cause: no pod of node NODE read or wrote much", unknown: "and why is not known",
+		nobody: "and nobody is the cause: no pod read or wrote much on the disks that it uses", unknown: "for a reason that is not known",
 	},
 }
 
@@ -57,7 +57,7 @@ var advice = [numResources][numCauses]string{
 		neighbours: "Set limits.memory of WHO near what they request, or move one of them.",
 		system:     "`weir top cgroups --node NODE` shows what runs there outside pods. Reserve memory for it in the kubelet's configuration (systemReserved, kubeReserved).",
 		nodeFull:   "Move a pod to another node, or add a node.",
-		nobody:     "Look for a limit that weir does not see: memory.high (the kubelet's MemoryQoS), or memory.max of a slice above the pod.",
+		nobody:     "Look for a limit that weir does not see: memory.high (the kubelet's MemoryQoS), memory.max of a slice above the pod, or a limit that has been raised since.",
 	},
 	io: {
 		ownLimit:   "Raise limits.memory of CONTAINER, so that what it reads stays in memory.",
@@ -67,10 +67,15 @@ var advice = [numResources][numCauses]string{
 	},
 }
 
-// undecided is what is missing where a cause is not known.
-var undecided = [numResources]string{
-	cpu:    "What decides about the wait for CPU was not read: the throttled time of what has a CPU limit, or the use of node NODE. /metrics/cadvisor has both, /stats/summary has no throttled time.",
-	memory: "What decides about the wait for memory was not read: the use of node NODE.",
+// doubts are why a cause is not known.
+var doubts = [numDoubts]string{
+	cpuNotRead:       "What decides about the wait for CPU was not read: the throttled time of what has a CPU limit, or the use of node NODE. /metrics/cadvisor has both, /stats/summary has no throttled time.",
+	cpusOfTheirOwn:   "Pods that request whole CPUs can have them for themselves (the kubelet's cpuManagerPolicy static). If so, the other CPUs of node NODE were short, or else nobody is the cause.",
+	memoryNotRead:    "What decides about the wait for memory was not read: the use of node NODE.",
+	cacheAtLimit:     "The pod's page cache filled its memory limit, and node NODE was short of memory, too: which of them made the kernel drop pages is not known.",
+	disksNotRead:     "What decides about the wait for disk I/O was not read: the bytes of disks, or how long others waited for them. /metrics/cadvisor has both, /stats/summary has no bytes.",
+	disksUnplaced:    "Other pods read and wrote much, and whether they did that on a disk that the pod uses is not known: the disks of a pod that has left are not known, and those of a pod that moved no bytes.",
+	disksHardlyShort: "Other pods read and wrote much on the disks that the pod uses, and waited for them less than it did: whether they are the cause is not known.",
 }
 
 // mostly is the share of the time asked for that must be measured, or else the answer states how much was.
@@ -126,12 +131,24 @@ func (d *decision) addStalls() (worst int) {
 func (d *decision) addUnknown() {
 	s := &d.slow
 	for r := range d.tallies {
-		if t := &d.tallies[r]; t.parts[unknown] > 0 && t.parts[unknown] >= least*t.measured {
-			s.NotKnown = append(s.NotKnown, strings.ReplaceAll(undecided[r], "NODE", d.Node))
+		t := &d.tallies[r]
+		for i, part := range t.doubts {
+			if text := strings.ReplaceAll(doubts[i], "NODE", d.Node); part > 0 && part >= least*t.measured && !slices.Contains(s.NotKnown, text) {
+				s.NotKnown = append(s.NotKnown, text)
+			}
+		}
+		for i := range t.others {
+			if u := &d.Neighbours[i]; r != io && u.NoRequests && t.isNamed(neighbours) && t.isWorthAName(&t.others[i]) {
+				n := d.nameable(u)
+				s.NotKnown = append(s.NotKnown, fmt.Sprintf("What %s requested is not known, because it has left: it is the cause of at most what is given.", n.name()))
+			}
 		}
 	}
 	if t := &d.tallies[cpu]; t.unclear >= least*t.measured && t.isNamed(ownLimit) {
-		s.NotKnown = append(s.NotKnown, fmt.Sprintf("Node %s was short of CPU, too, and threads were held back on several CPUs at once: how much of the wait its CPU limit explains is at most what is given. Raise the limit, then ask again.", d.Node))
+		s.NotKnown = append(s.NotKnown, fmt.Sprintf("Node %s was short of CPU, too, and several threads may have been held back at once: how much of the wait the pod's CPU limits explain is at most what is given. Raise the limit, then ask again.", d.Node))
+	}
+	if t := &d.tallies[memory]; t.isNamed(nobody) {
+		s.NotKnown = append(s.NotKnown, "Limits that no kubelet reports can be the cause of the wait for memory: memory.high, that of a slice above the pod, and one that was in force earlier.")
 	}
 }
 
@@ -269,12 +286,16 @@ func (d *decision) fact(format string, args ...any) {
 func (d *decision) describe(r int) {
 	t := &d.tallies[r]
 	if t.known && t.some >= least*t.measured {
-		d.fact("%s: some thread waited %s of the time, and all that could run at once %s", words[r], humanize.Percent(t.some/t.measured), humanize.Percent(t.full/t.measured))
+		full := ""
+		if t.fullKnown {
+			full = ", and all that could run at once " + humanize.Percent(t.full/t.measured)
+		}
+		d.fact("%s: some thread waited %s of the time%s", words[r], humanize.Percent(t.some/t.measured), full)
 	}
 	switch {
 	case r == cpu:
 		d.describeThrottling()
-	case r == memory && t.parts[ownLimit] > 0:
+	case r == memory && t.parts[ownLimit]+t.doubts[cacheAtLimit] > 0:
 		d.describeMemoryLimit()
 	}
 	if !t.known || t.some < least*t.measured {
@@ -284,6 +305,9 @@ func (d *decision) describe(r int) {
 	if t.node > 0 && r != io {
 		capacity := [numResources]float64{d.Whole.CPULimit, d.Whole.MemoryLimit}[r]
 		d.fact("node %s used %s of %s while the pod waited, the pod %s", d.Node, format(t.node/t.some), format(capacity), format(t.own/t.some))
+		if together := d.Whole.MemoryLimit - d.Whole.MemoryRequest; r == memory && t.pods() >= atLimit*together*t.some {
+			d.fact("the pods together used %s of the %s that the node does not reserve", format(t.pods()/t.some), format(together))
+		}
 	} else if r == io {
 		d.fact("the pod read and wrote %s while it waited", format(t.own/t.some))
 	}

@@ -41,9 +41,9 @@ const (
 	System Cause = "System"
 	// NodeFull means that the node is short of the resource and nobody uses more than requested.
 	NodeFull Cause = "NodeFull"
-	// Nobody means that the node is not short of the resource, and no limit was reached.
+	// Nobody means that the node is not short of the resource, and no limit that weir knows was reached.
 	Nobody Cause = "Nobody"
-	// Unknown means that a reading is missing which decides between the others.
+	// Unknown means that a reading is missing which decides between the others, or that readings disagree.
 	Unknown Cause = "Unknown"
 )
 
@@ -59,6 +59,18 @@ const (
 	nobody
 	unknown
 	numCauses
+)
+
+// The doubts: why the cause of a part is Unknown.
+const (
+	cpuNotRead = iota
+	cpusOfTheirOwn
+	memoryNotRead
+	cacheAtLimit
+	disksNotRead
+	disksUnplaced
+	disksHardlyShort
+	numDoubts
 )
 
 // Causes returns all causes.
@@ -98,7 +110,7 @@ type Slow struct {
 type Stall struct {
 	Resource Resource `json:"resource"`
 	// Some is the share of the time in which some thread of the pod waited, and Full that in which all of
-	// those that could run did. They are absent if the node does not report stalls.
+	// those that could run did. They are absent if the node does not report them.
 	Some *float64 `json:"some,omitempty"`
 	Full *float64 `json:"full,omitempty"`
 	// Throttled is how many seconds of each second the pod's threads were held back by CPU limits, added
