@@ -68,17 +68,16 @@ func value(s *metric.Sample, id metric.ID) float64 {
 }
 
 // load reads what everybody used of the resources that pods compete for.
-func (c *collector) load(s *metric.Sample, from, to time.Time) (u Use) {
+func (c *collector) load(s *metric.Sample, from, to time.Time) Use {
 	e := s.Entity
-	u = Use{
+	return Use{
 		Namespace: string(e.Namespace), Name: string(e.Pod),
 		CPU: c.series(e, metric.CPUUsageRate, nanocores, from, to), WorkingSet: c.series(e, metric.MemoryWorkingSet, 1, from, to),
 		Read: c.series(e, metric.DiskReadBytesRate, 1, from, to), Write: c.series(e, metric.DiskWriteBytesRate, 1, from, to),
 		CPURequest: value(s, metric.CPURequest) * nanocores, CPULimit: value(s, metric.CPULimit) * nanocores,
 		MemoryRequest: value(s, metric.MemoryRequest), MemoryLimit: value(s, metric.MemoryLimit),
+		Some: [numResources]Series{io: c.series(e, someOf[io], 1, from, to)},
 	}
-	u.Some[io] = c.series(e, someOf[io], 1, from, to)
-	return u
 }
 
 // use reads all about a pod or a container.
@@ -101,40 +100,29 @@ func (c *collector) use(s *metric.Sample, from, to time.Time) Use {
 	return u
 }
 
-// diskBytes are the bytes of a pod by disk: those of each second, and all since its cgroups were made.
-type diskBytes struct{ rate, total map[string]float64 }
-
-// add adds a part of a pod, if it is a disk.
-func (d *diskBytes) add(s *metric.Sample) {
-	total := value(s, metric.DiskReadBytes) + value(s, metric.DiskWriteBytes)
-	if total == 0 {
-		return
-	}
-	if d.total == nil {
-		*d = diskBytes{map[string]float64{}, map[string]float64{}}
-	}
-	d.total[s.Entity.Part] = total
-	if rate := value(s, metric.DiskReadBytesRate) + value(s, metric.DiskWriteBytesRate); rate > 0 {
-		d.rate[s.Entity.Part] = rate
-	}
+// disk is a disk of a pod, with the bytes of each second, and all since the pod's cgroup was made.
+type disk struct {
+	name        string
+	rate, total float64
 }
 
-// shares returns the share of each disk, now or, if the pod moves nothing now, of all its bytes; nil if it has
-// moved none.
-func (d *diskBytes) shares() map[string]float64 {
-	for _, bytes := range []map[string]float64{d.rate, d.total} {
-		all := 0.0
-		for _, b := range bytes {
-			all += b
+// sharesOf returns the share of each disk, now or, if the pod moves nothing now, of all its bytes. It is empty if
+// the pod has moved none.
+func sharesOf(disks []disk) map[string]float64 {
+	shares, rate, total := map[string]float64{}, 0.0, 0.0
+	for _, d := range disks {
+		rate, total = rate+d.rate, total+d.total
+	}
+	for _, d := range disks {
+		share := d.total / max(1, total)
+		if rate > 0 {
+			share = d.rate / rate
 		}
-		if all > 0 {
-			for disk := range bytes {
-				bytes[disk] /= all
-			}
-			return bytes
+		if share > 0 {
+			shares[d.name] = share
 		}
 	}
-	return nil
+	return shares
 }
 
 // node reads a node and its pods.
@@ -146,27 +134,27 @@ func (c *collector) node(name metric.NodeName, from, to time.Time) *nodeFacts {
 	c.nodes[name] = n
 	from, to = from.Add(-slack), to.Add(slack)
 	stalls, detailed := false, false
-	disks := map[metric.PodRef]*diskBytes{}
+	disks := map[metric.PodRef][]disk{}
 	c.EachOn(name, metric.Pod, func(s *metric.Sample) bool {
 		ref := s.Entity.PodRef()
-		if disks[ref] == nil {
-			disks[ref] = &diskBytes{}
-		}
 		if s.Entity.Part != "" {
-			disks[ref].add(s)
+			disks[ref] = append(disks[ref], disk{s.Entity.Part,
+				value(s, metric.DiskReadBytesRate) + value(s, metric.DiskWriteBytesRate), value(s, metric.DiskReadBytes) + value(s, metric.DiskWriteBytes)})
 			return true
 		}
+		disks[ref] = nil // its parts follow
 		stalls = stalls || hasStalls(s)
 		detailed = detailed || isDetailed(s)
 		n.pods = append(n.pods, c.load(s, from, to))
 		return true
 	})
 	for i := range n.pods {
-		n.pods[i].Disks = disks[metric.PodRef{Namespace: metric.Namespace(n.pods[i].Namespace), Name: metric.PodName(n.pods[i].Name)}].shares()
+		u := &n.pods[i]
+		u.Disks = sharesOf(disks[metric.PodRef{Namespace: metric.Namespace(u.Namespace), Name: metric.PodName(u.Name)}])
 	}
 	for e := range c.PastPods(name) {
-		if disks[e.PodRef()] == nil {
-			disks[e.PodRef()] = &diskBytes{}
+		if _, known := disks[e.PodRef()]; !known {
+			disks[e.PodRef()] = nil
 			if u := c.gone(e, from, to); len(u.CPU)+len(u.WorkingSet)+len(u.Read)+len(u.Write) > 0 {
 				n.pods = append(n.pods, u)
 			}

@@ -43,7 +43,7 @@ type Use struct {
 	CPURequest, CPULimit, MemoryRequest, MemoryLimit float64
 	// LimitHits is how often the use of memory hit its limit since the cgroup was made.
 	LimitHits float64
-	// Disks are the disks that a pod uses, with their shares of its bytes; nil if they are not known.
+	// Disks are the disks that a pod uses, with their shares of its bytes; empty if they are not known.
 	Disks map[string]float64
 	// NoRequests means that what a pod requested is not known: it has left, and so has its object.
 	NoRequests bool
@@ -201,9 +201,9 @@ func (d *decision) sharedCPUsAreBusy(rd *reading, used float64) bool {
 // splitMemory divides a wait for memory.
 func (d *decision) splitMemory(t *tally, rd *reading) {
 	excess, ok := d.excessMemory(rd)
-	reached, byCache := d.atMemoryLimit(rd)
+	reached, unsure := d.atMemoryLimit(rd)
 	switch {
-	case reached && byCache && ok && excess >= 0:
+	case unsure:
 		t.doubt(cacheAtLimit, rd.value, rd)
 	case reached:
 		t.add(ownLimit, rd.value, rd)
@@ -232,17 +232,19 @@ func (d *decision) excessMemory(rd *reading) (excess float64, ok bool) {
 	return max(used-fullMemory*d.Whole.MemoryLimit, pods-atLimit*(d.Whole.MemoryLimit-d.Whole.MemoryRequest)), true
 }
 
-// atMemoryLimit reports whether the pod or one of its containers had reached its limit on memory, and whether
-// that is due to the page cache: any pod that reads large files fills its limit with it.
-func (d *decision) atMemoryLimit(rd *reading) (reached, byCache bool) {
-	byCache = true
+// atMemoryLimit reports whether the pod or one of its containers had reached its limit on memory. unsure means
+// that only the page cache reached it, with which any pod that reads large files fills its limit, and that the
+// node was short, too.
+func (d *decision) atMemoryLimit(rd *reading) (reached, unsure bool) {
+	excess, ok := d.excessMemory(rd)
+	unsure = ok && excess >= 0
 	for _, u := range d.withLimits() {
-		if _, ok := u.memoryAtLimit(rd.from, rd.to); ok {
+		if _, at := u.memoryAtLimit(rd.from, rd.to); at {
 			reached = true
-			byCache = byCache && !u.isAtLimit(u.WorkingSet.get(rd.from, rd.to))
+			unsure = unsure && !u.isAtLimit(u.WorkingSet.get(rd.from, rd.to))
 		}
 	}
-	return reached, byCache
+	return reached, reached && unsure
 }
 
 // memoryAtLimit returns the memory in use, the page cache included, and whether that reaches the limit.
@@ -260,9 +262,9 @@ func (u *Use) isAtLimit(used float64) bool {
 // have no requests.
 func (d *decision) splitIO(t *tally, rd *reading) {
 	wait := rd.value
-	if reached, byCache := d.atMemoryLimit(rd); reached {
+	if reached, unsure := d.atMemoryLimit(rd); reached {
 		again := min(wait, max(0, d.Pod.Some[memory].get(rd.from, rd.to)))
-		if excess, ok := d.excessMemory(rd); byCache && ok && excess >= 0 {
+		if unsure {
 			t.doubt(cacheAtLimit, again, rd)
 		} else {
 			t.add(ownLimit, again, rd)
@@ -301,13 +303,13 @@ func (d *decision) readsDisks() bool {
 func (d *decision) contention(u *usage) (bytes, unplaced float64) {
 	used, disks := u.above, d.Pod.Disks
 	u.above, u.others = make([]float64, len(used)), 0
-	if disks == nil {
+	if len(disks) == 0 {
 		disks = map[string]float64{"": 1}
 	}
 	for _, disk := range slices.Sorted(maps.Keys(disks)) {
 		share := disks[disk]
 		here := func(i int) (bytes float64, placed bool) {
-			if n := &d.Neighbours[i]; d.Pod.Disks != nil && n.Disks != nil {
+			if n := &d.Neighbours[i]; len(d.Pod.Disks) > 0 && len(n.Disks) > 0 {
 				return used[i] * n.Disks[disk], true
 			}
 			return used[i] * share, false

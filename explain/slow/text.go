@@ -139,8 +139,7 @@ func (d *decision) addUnknown() {
 		}
 		for i := range t.others {
 			if u := &d.Neighbours[i]; r != io && u.NoRequests && t.isNamed(neighbours) && t.isWorthAName(&t.others[i]) {
-				n := d.nameable(u)
-				s.NotKnown = append(s.NotKnown, fmt.Sprintf("What %s requested is not known, because it has left: it is the cause of at most what is given.", n.name()))
+				s.NotKnown = append(s.NotKnown, fmt.Sprintf("What %s requested is not known, because it has left: it is the cause of at most what is given.", d.nameable(u).name()))
 			}
 		}
 	}
@@ -268,7 +267,7 @@ func (d *decision) neighboursText(r int) string {
 // hiddenPod names a neighbour that the caller may not see.
 const hiddenPod = "a pod of another namespace"
 
-func (n *Neighbour) name() string {
+func (n Neighbour) name() string {
 	if n.Pod == "" {
 		return hiddenPod
 	}

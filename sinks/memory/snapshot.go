@@ -290,15 +290,13 @@ func (s *Snapshot) PastContainers(namespace metric.Namespace) iter.Seq[metric.En
 // yielded more than once.
 func (s *Snapshot) PastPods(node metric.NodeName) iter.Seq[metric.Entity] {
 	return func(yield func(metric.Entity) bool) {
-		n := s.nodes.get(node)
-		if n == nil {
-			return
-		}
-		for _, v := range n.sources {
-			for i := range v.history.rows {
-				r := &v.history.rows[i]
-				if w := r.local.Value(); w.kind == metric.Pod && w.part == "" && !yield(r.entity(node)) {
-					return
+		if n := s.nodes.get(node); n != nil {
+			for _, v := range n.sources {
+				for i := range v.history.rows {
+					e := v.history.rows[i].entity(node)
+					if e.Kind == metric.Pod && e.Part == "" && !yield(e) {
+						return
+					}
 				}
 			}
 		}
