@@ -134,6 +134,9 @@ type Pod struct {
 // node shuts down.
 const ByKubelet = "TerminationByKubelet"
 
+// ByAgent is the Disruption of a pod that weir's agent deletes, because its node is short of a resource.
+const ByAgent = "TerminationByWeir"
+
 // PodStop is what the status of a pod reports about why the pod is stopped.
 type PodStop struct {
 	// Reason is status.reason: Evicted, DeadlineExceeded, Preempting, ...

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/cluster/eventlog/event"
+	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/explain/death"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -31,12 +32,13 @@ import (
 //	      [gone] [unwatched] [node=gone|notready] [nodememory=8Gi] [podlimit=1Gi] [noevents] [nowords]
 //	    stop Evicted [DisruptionTarget's reason]: message       what the pod's status has
 //	    message text                                             what the status has about the run
-//	    container app [sidecar] [limit=64Mi] [exit=143] [reason=Error]     of the pod
+//	    container app [sidecar] [limit=64Mi] [inforce=32Mi] [exit=143] [reason=Error]     of the pod
 //	    memory app -4m=40Mi -10s=63Mi, memory node -10s=6Gi      readings
 //	    cpu app -10s=1500m
 //	    event kubelet app Killing -1s [x3 since -5m]: message    on the pod, of a source and a container (- for none)
 //	    nodeevent SystemOOM -1s
 //	    kill pod [limit=pod] [slice=/kubepods] [processes=3] [id=c1] [whole] [process=java] [rss=187Mi]     what the agent read
+//	    child -5m [limit=container]                              an earlier kill, after which the run went on
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -249,6 +251,13 @@ func TestEveryCauseIsShown(t *testing.T) {
 		if !strings.Contains(string(readme), "| `"+string(c)+"` |") {
 			t.Errorf("README.md has no row for %s", c)
 		}
+	}
+}
+
+// TestReasonOfTheAgent checks that the reason is known that the agent writes.
+func TestReasonOfTheAgent(t *testing.T) {
+	if cluster.ByAgent != execute.ConditionReason {
+		t.Errorf("the agent writes %q, and %q is known", execute.ConditionReason, cluster.ByAgent)
 	}
 }
 

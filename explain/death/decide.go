@@ -227,18 +227,24 @@ const (
 	weirAgent = "weir-agent"
 )
 
-// evictionSlack is how long before or after the Event of an eviction its containers end.
-const evictionSlack = 2 * time.Minute
+// evictionSlack is how long before or after the Event of an eviction its containers end. agentSlack is how long
+// before the agent's Event it kills the processes of a pod.
+const evictionSlack, agentSlack = 2 * time.Minute, 15 * time.Second
 
-// evictedByAgent finds the Event of weir's agent.
+// evictedByAgent finds the Event of weir's agent. A run that ended before its pod was deleted was killed at once, or
+// the agent did not end it.
 func evictedByAgent(d *decision) bool {
 	e := d.event(weirAgent, "", func(e *event.Event) bool {
 		away := d.End.At.Sub(e.Last)
 		return e.Reason == "Evicted" && away < evictionSlack && away > -evictionSlack
 	})
-	if e == nil {
+	if e == nil || d.container != nil && !d.killed() {
 		return false
 	}
 	d.fact(fromEvents, "Evicted, of weir's agent, %s", occurrence(e, d.End.At))
-	return d.conclude(AgentEviction, Certain, "")
+	how := Certain
+	if d.container != nil && e.Last.Sub(d.End.At) > agentSlack {
+		how = Likely
+	}
+	return d.conclude(AgentEviction, how, "")
 }

@@ -62,26 +62,26 @@ func evictedWithoutReason(d *decision) bool {
 // stoppedByStatus reads the other reasons that a kubelet or the controller of nodes writes.
 func stoppedByStatus(d *decision) bool {
 	stop := d.stopOf()
-	if !lacksReason(stop) {
-		stop.Message = "" // it may be that of a condition
+	if stop.Reason == "" && !lacksReason(stop) {
+		return false // the message is that of a condition
 	}
-	return d.concludeReported(podStopped, stop.Reason, stop.Message)
+	return d.concludeReported(podStopped, stop.Reason, "") || d.concludeReported(podStopped, "", stop.Message)
 }
 
-// disrupted reads the condition DisruptionTarget, which components set on a pod that they delete.
+// disrupted reads the condition DisruptionTarget. A kubelet and the collector of pods set it on a pod that they stop,
+// others on one that they delete next.
 func disrupted(d *decision) bool {
-	stop := d.stopOf()
-	if stop.Disruption != "EvictionByEvictionAPI" {
-		return d.concludeReported(podDisrupted, stop.Disruption, "")
-	}
-	if evictedByAgent(d) {
+	reason := d.stopOf().Disruption
+	if (reason == byEvictionAPI || reason == cluster.ByAgent) && evictedByAgent(d) {
 		return true
 	}
-	how := Certain
-	if d.pod.Deleted.IsZero() && !d.End.Gone {
-		how = Likely
+	if !d.concludeReported(podDisrupted, reason, "") {
+		return false
 	}
-	return d.conclude(APIEviction, how, "")
+	if reason != cluster.ByKubelet && reason != byPodGC && d.pod.Deleted.IsZero() && !d.End.Gone {
+		d.death.Confidence = Likely // it may have ended before that
+	}
+	return true
 }
 
 // gone applies to pods that were deleted, for a reason that nobody reported.

@@ -16,6 +16,12 @@ const (
 	containerKilling              // the message of the kubelet's Event Killing
 )
 
+// Reasons of DisruptionTarget that are more than a row.
+const (
+	byEvictionAPI = "EvictionByEvictionAPI"
+	byPodGC       = "DeletionByPodGC"
+)
+
 // reported are what components report, and what it means. A reason is compared; words are looked for in a
 // message, where a report has no reason. In a sentence, NODE becomes the node's name; an empty one is that of
 // the cause.
@@ -30,12 +36,15 @@ var reported = []struct {
 	{podStopped, "Terminated", "node shutdown", NodeShutdown, Certain, ""},
 	{podStopped, "NodeShutdown", "", NodeShutdown, Certain, ""},
 	{podStopped, "Preempting", "critical pod", Preempted, Certain, "preempted by the kubelet: a critical pod needed its place"},
+	{podStopped, "", "Pod was rejected: ", KubeletStopped, Certain, "stopped by the kubelet of node NODE: it started again, and refused the pod"},
 	{podStopped, "NodeLost", "", NodeGone, Likely, "its node NODE did not answer any more"},
 
+	{podDisrupted, byEvictionAPI, "", APIEviction, Certain, ""},
+	{podDisrupted, cluster.ByAgent, "", AgentEviction, Certain, ""},
 	{podDisrupted, "PreemptionByScheduler", "", Preempted, Certain, ""},
 	{podDisrupted, "DeletionByTaintManager", "", TaintEviction, Certain, ""},
 	{podDisrupted, "DeletionByDeviceTaintManager", "", TaintEviction, Certain, "deleted because of a taint (NoExecute) on a device that it used"},
-	{podDisrupted, "DeletionByPodGC", "", NodeGone, Certain, "its node NODE no longer exists"},
+	{podDisrupted, byPodGC, "", NodeGone, Certain, "its node NODE no longer exists"},
 	{podDisrupted, cluster.ByKubelet, "", KubeletStopped, Certain, ""},
 
 	{runFailed, "ContainerCannotRun", "", RuntimeError, Certain, "the runtime could not start it"},
