@@ -45,6 +45,19 @@ func (r *Resize) Of(container string) *Resize {
 	return &own
 }
 
+// InForce returns the request or limit in force of a container, or of the pod itself if container is empty; 0 for none.
+// spec is that of the specification. r may be nil.
+func (r *Resize) InForce(container string, id metric.ID, spec float64) float64 {
+	if r != nil {
+		for _, a := range r.Applied {
+			if a.Container == container && a.ID == id {
+				return max(0, a.Value)
+			}
+		}
+	}
+	return spec
+}
+
 // Describe describes the resize: "Deferred: app has CPU request 100m, not 200m". withNames names the
 // containers.
 func (r *Resize) Describe(withNames bool) string {

@@ -133,7 +133,11 @@ func containerEnds(before, after *cluster.Pod, now time.Time) (ends []End) {
 			}
 			at = now
 		}
-		ends = append(ends, End{Pod: after, Container: c.Name, Run: run, At: at, Seen: now})
+		e := End{Pod: after, Container: c.Name, Run: run, At: at, Seen: now, Resize: after.Resize}
+		if before != nil && before.Resize != nil { // after has nothing about a container that does not run
+			e.Resize = before.Resize
+		}
+		ends = append(ends, e)
 	}
 	return ends
 }

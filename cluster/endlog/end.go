@@ -26,6 +26,8 @@ type End struct {
 	Unwatched bool
 	// Node is the state of the pod's node when weir learnt of the end.
 	Node NodeState
+	// Resize is the resize of the pod that its node had not applied while the run lasted; nil for most.
+	Resize *cluster.Resize
 	// Before is what was used in the minutes before.
 	Before Usage
 	// Kill is what the agent of the node read of the kernel about it; nil if nothing. If its scope is Child,

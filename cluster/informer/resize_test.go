@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/cluster/endlog"
+	"github.com/weir-metrics/weir/metric"
 )
 
 // resizedPod is a pod in JSON: conditions, the resources of its container's specification and status, and
@@ -67,5 +71,28 @@ func TestResize(t *testing.T) {
 	}
 	if own := long.Resize.Of("proxy"); own != nil {
 		t.Errorf("of the container proxy: got %+v, want none", own)
+	}
+}
+
+// TestLimitInForceAtTheEnd checks that the end of a run has the limits that were in force while it lasted: the
+// status has none for a container that does not run.
+func TestLimitInForceAtTheEnd(t *testing.T) {
+	const (
+		large    = `{"limits": {"memory": "4Gi"}}`
+		small    = `{"limits": {"memory": "1Gi"}}`
+		deferred = `{"type": "PodResizePending", "status": "True", "reason": "Deferred"}`
+	)
+	before := podFromJSON(t, resizedPod("Running", deferred, large, "running", small, "", ""))
+	after := podFromJSON(t, strings.Replace(resizedPod("Running", deferred, large, "terminated", small, "", ""),
+		`"terminated": {}`, `"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt": "2026-01-02T12:00:00Z"}`, 1))
+	ends := endlog.Ends(before, after, nil, time.Date(2026, 1, 2, 12, 0, 1, 0, time.UTC), time.Hour)
+	if len(ends) != 1 {
+		t.Fatalf("got %d ends, want 1", len(ends))
+	}
+	if got := ends[0].Resize.InForce("app", metric.MemoryLimit, 4<<30); got != 1<<30 {
+		t.Errorf("the container ended with a limit of %g in force, want 1Gi", got)
+	}
+	if got := ends[0].Resize.InForce("proxy", metric.MemoryLimit, 0); got != 0 {
+		t.Errorf("the other container has no limit, got %g", got)
 	}
 }

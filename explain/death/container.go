@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/endlog"
+	"github.com/weir-metrics/weir/cluster/eventlog/event"
 )
 
 // failedProbe finds the kubelet's Event that it kills the container because of a probe.
@@ -25,13 +26,17 @@ func failedProbe(d *decision) bool {
 			d.fact(fromEvents, "Unhealthy, of the kubelet: the %s probe failed, %s", p.name, occurrence(failed, d.End.At))
 		}
 		d.fact(fromEvents, "Killing, of the kubelet: the container failed its %s probe, %s", p.name, occurrence(kill, d.End.At))
-		how := Likely
-		if _, sure := d.during(kill); sure {
-			how = Certain
-		}
-		return d.conclude(p.cause, how, "")
+		defer d.limitConfidence(kill)
+		return d.conclude(p.cause, Certain, "")
 	}
 	return false
+}
+
+// limitConfidence makes an answer likely if the Event that it is from may be of another run.
+func (d *decision) limitConfidence(e *event.Event) {
+	if _, sure := d.during(e); !sure {
+		d.death.Confidence = Likely
+	}
 }
 
 // stoppedByKubelet finds another reason for which a kubelet kills a container.
@@ -40,6 +45,7 @@ func stoppedByKubelet(d *decision) bool {
 	done := d.podWasDone()
 	switch s, signalled := signalOf(d.run); {
 	case kill != nil:
+		defer d.limitConfidence(kill)
 		d.fact(fromEvents, "Killing, of the kubelet, %s", occurrence(kill, d.End.At))
 	case done && signalled && !s.crash && d.EventsUnread != "":
 		return d.conclude(KubeletStopped, Likely, podDone)
@@ -133,14 +139,15 @@ func ownExit(d *decision) bool {
 			how = Undecided // a person, a process or the kernel: SIGKILL leaves no trace
 		}
 		return d.conclude(Signalled, how, "ended by %s", words)
-	case d.run.ExitCode != 0:
-		return d.conclude(Exited, Certain, "exited with code %d", d.run.ExitCode)
-	case d.run.Ended.IsZero():
+	case d.run.ExitCode == 0 && d.run.Ended.IsZero():
 		return false
 	}
 	how := Certain
 	if d.EventsUnread != "" {
 		how = Likely // the kubelet may have asked it to end
+	}
+	if d.run.ExitCode != 0 {
+		return d.conclude(Exited, how, "exited with code %d", d.run.ExitCode)
 	}
 	return d.conclude(Completed, how, "")
 }

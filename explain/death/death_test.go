@@ -32,13 +32,13 @@ import (
 //	      [gone] [unwatched] [node=gone|notready] [nodememory=8Gi] [podlimit=1Gi] [noevents] [nowords]
 //	    stop Evicted [DisruptionTarget's reason]: message       what the pod's status has
 //	    message text                                             what the status has about the run
-//	    container app [sidecar] [limit=64Mi] [inforce=32Mi] [exit=143] [reason=Error]     of the pod
+//	    container app [sidecar] [limit=64Mi] [inforce=32Mi|none] [exit=143] [reason=Error]     of the pod
+//	    child -5m [limit=container]                              an earlier kill, after which the run went on
 //	    memory app -4m=40Mi -10s=63Mi, memory node -10s=6Gi      readings
 //	    cpu app -10s=1500m
 //	    event kubelet app Killing -1s [x3 since -5m]: message    on the pod, of a source and a container (- for none)
 //	    nodeevent SystemOOM -1s
 //	    kill pod [limit=pod] [slice=/kubepods] [processes=3] [id=c1] [whole] [process=java] [rss=187Mi]     what the agent read
-//	    child -5m [limit=container]                              an earlier kill, after which the run went on
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -164,6 +164,13 @@ func factsOf(t *testing.T, d *datadriven.TestData) death.Facts {
 			} else {
 				pod.Containers = append(pod.Containers, container)
 			}
+			if c["inforce"] != "" {
+				applied := cluster.Applied{Container: words[0], ID: metric.MemoryLimit, Spec: quantity(c["limit"]), Value: -1}
+				if c["inforce"] != "none" {
+					applied.Value = quantity(c["inforce"])
+				}
+				end.Resize = &cluster.Resize{State: "Deferred", Applied: []cluster.Applied{applied}}
+			}
 		case "memory", "cpu":
 			points.add(t, what, words)
 		case "event":
@@ -175,6 +182,8 @@ func factsOf(t *testing.T, d *datadriven.TestData) death.Facts {
 			if k["process"] != "" {
 				end.Kill.Process = &endlog.Process{Name: k["process"], PID: 4711, RSS: uint64(quantity("0" + k["rss"]))}
 			}
+		case "child":
+			f.Child = &endlog.Kill{Scope: endlog.Child, Limit: endlog.Scope(attributes(words[1:])["limit"]), ContainerID: "c1", Processes: 1, After: moment(t, words[0]).Add(-time.Second), At: moment(t, words[0])}
 		case "nodeevent":
 			f.NodeEvents = append(f.NodeEvents, parseEvent(t, "kubelet", "-", words[0], words[1:], message))
 		default:

@@ -19,6 +19,8 @@ type Facts struct {
 	End *endlog.End
 	// Events are those on the pod's name, and NodeEvents those on its node.
 	Events, NodeEvents []event.Event
+	// Child is the last kill by the kernel of a process of the run after which the run went on; nil if none is known.
+	Child *endlog.Kill
 	// EventsUnread is a sentence with the reason why Events are not known; empty if they are.
 	EventsUnread string
 	// Words is set if the answer may hold what the container wrote about its end.
@@ -176,7 +178,7 @@ func (d *decision) overrun(c *cluster.Container) string {
 const clockSlack = 2 * time.Second
 
 // during reports whether an Event happened while the run lasted. sure is false for an Event that was
-// counted up, and also happened later.
+// counted up and also happened later, and for a run whose start is not known.
 func (d *decision) during(e *event.Event) (happened, sure bool) {
 	began, end := d.run.Started, d.End.At.Add(clockSlack)
 	if began.IsZero() {
@@ -185,7 +187,7 @@ func (d *decision) during(e *event.Event) (happened, sure bool) {
 	if !e.Last.After(began) || e.First.After(end) {
 		return false, false
 	}
-	return true, !e.Last.After(end)
+	return true, !e.Last.After(end) && !d.run.Started.IsZero()
 }
 
 // event returns the newest Event of one source on the pod for which matches returns true; container is that

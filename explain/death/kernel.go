@@ -10,6 +10,9 @@ import (
 
 // killedByKernel decides if the agent of the node read from the kernel's counters whose limit it was.
 func killedByKernel(d *decision) bool {
+	if !d.End.GoesOn() && !d.killed() {
+		return false // the run went on until it exited: see outlivedKill
+	}
 	k := d.End.Kill
 	if k == nil || d.container == nil {
 		return false
@@ -56,10 +59,10 @@ func named(k *endlog.Kill) string {
 	return text
 }
 
-// concludeLimit sets the answer that the kernel killed because a limit was reached. It always returns true.
-func (d *decision) concludeLimit(limit endlog.Scope, l *limits, how Confidence) bool {
+// concludeLimit sets the answer that the kernel probably killed because a limit was reached. It always returns true.
+func (d *decision) concludeLimit(limit endlog.Scope, l *limits) bool {
 	cause, reached := l.reached(limit, "")
-	return d.conclude(cause, how, "killed by the kernel: %s", reached)
+	return d.conclude(cause, Likely, "killed by the kernel: %s", reached)
 }
 
 // reached returns the cause of a kill that ended a run, and which limit it was.

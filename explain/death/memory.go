@@ -1,6 +1,7 @@
 package death
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster/endlog"
@@ -9,40 +10,55 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// nearlyFull is the share of a limit from which on a reading shows that the limit was reached: the last
+// nearlyFull is the share of a limit from which on a reading shows that the limit was nearly reached: the last
 // reading is up to a round before the end.
 const nearlyFull = 0.9
+
+// maxReadingAge is how long before the end a reading still shows what was used then.
+const maxReadingAge = 2 * time.Minute
 
 // systemSlack is how far a SystemOOM of the node may be from a kill that it was.
 const systemSlack = 15 * time.Second
 
-// limits are the limits on memory that a container has, and how much of them was used, in bytes; 0 if
-// there is none, or if that is unknown.
+// killSlack is how long a container may take to end after the kernel killed its processes.
+const killSlack = 10 * time.Second
+
+// limits are the limits on memory in force that a container has, and how much of them was used according to the
+// last readings, in bytes; 0 if there is none, or if that is unknown.
 type limits struct {
-	own, pod, podUsed, node, nodeUsed float64
-	used                              *endlog.Trend // by the container; nil if it was not measured
+	own, ownUsed, pod, podUsed, node, nodeUsed float64
+	spec                                       float64       // the container's limit by its specification
+	used                                       *endlog.Trend // by the container; nil if it was not measured
 }
 
-func (l *limits) ownReached() bool { return l.used != nil && isNearlyFull(l.used.Highest.Value, l.own) }
+func (l *limits) ownReached() bool { return isNearlyFull(l.ownUsed, l.own) }
 func (l *limits) podReached() bool { return isNearlyFull(l.podUsed, l.pod) }
+func (l *limits) nodeFull() bool   { return isNearlyFull(l.nodeUsed, l.node) }
 
 func isNearlyFull(used, limit float64) bool { return limit > 0 && used >= nearlyFull*limit }
 
 // limits returns them.
 func (d *decision) limits() (l limits) {
-	l.own, _ = d.container.Spec.Get(metric.MemoryLimit)
+	l.spec, _ = d.container.Spec.Get(metric.MemoryLimit)
 	l.pod, _ = d.pod.Spec.Get(metric.MemoryLimit)
+	resize := cmp.Or(d.End.Resize, d.pod.Resize)
+	l.own = resize.InForce(d.container.Name, metric.MemoryLimit, l.spec)
+	l.pod = resize.InForce("", metric.MemoryLimit, l.pod)
 	l.node = d.End.Node.Memory
 	for i := range d.End.Before.Memory {
 		t := &d.End.Before.Memory[i]
+		last := t.Last.Value
+		if d.End.At.Sub(t.Last.At) > maxReadingAge {
+			last = 0
+		}
 		switch {
 		case t.Kind == metric.Node.String():
-			l.nodeUsed = t.Highest.Value
+			l.nodeUsed = last
 		case t.Name == d.End.Container:
-			l.used = t
-			l.podUsed += t.Highest.Value
+			l.used, l.ownUsed = t, last
+			fallthrough
 		default:
-			l.podUsed += t.Last.Value
+			l.podUsed += last
 		}
 	}
 	return l
@@ -56,10 +72,33 @@ func (d *decision) nearLimit() bool {
 	return l.ownReached() || l.podReached()
 }
 
-// killedForMemory decides which limit, if the runtime reports that the kernel killed for memory. The
-// kernel counts kills by the killed process' cgroup, whichever limit was reached.
+// killed reports whether SIGKILL ended the run.
+func (d *decision) killed() bool { s, _ := signalOf(d.run); return s.number == 9 }
+
+// reportsOldKill reports whether the runtime's OOMKilled is of a kill that did not end the run: it keeps that of
+// any process of the container until the run ends. SIGKILL is the kubelet's if that was stopping the container.
+// An agent that found the kill of a child would have found another one.
+func (d *decision) reportsOldKill() bool {
+	switch {
+	case !d.killed():
+		return true
+	case d.End.Kill != nil:
+		return false
+	case d.Child != nil && d.End.At.Sub(d.Child.At) > killSlack:
+		return true
+	}
+	stop := d.eventOfRun(d.End.Container, "Killing", nil)
+	if stop == nil || !stop.Last.Before(d.End.At) {
+		return false
+	}
+	_, sure := d.during(stop)
+	return sure
+}
+
+// killedForMemory decides which limit, if the runtime reports that the kernel killed for memory. The kernel counts
+// kills by the killed process' cgroup, whichever limit was reached, so this is never certain.
 func killedForMemory(d *decision) bool {
-	if d.run.Reason != "OOMKilled" || d.container == nil || !d.killed() {
+	if d.run.Reason != "OOMKilled" || d.container == nil || d.reportsOldKill() {
 		return false
 	}
 	l := d.limits()
@@ -68,56 +107,55 @@ func killedForMemory(d *decision) bool {
 	if shortage != nil {
 		d.fact(fromEvents, "SystemOOM, of the kubelet of node %s, %s", d.pod.Node, occurrence(shortage, d.End.At))
 	}
-	if l.ownReached() || l.podReached() {
-		return d.reachedLimit(&l, shortage != nil)
-	}
-	return d.noReading(&l, shortage != nil)
+	return d.reachedLimit(&l, shortage != nil)
 }
 
-// killed reports whether SIGKILL ended the run.
-func (d *decision) killed() bool { s, _ := signalOf(d.run); return s.number == 9 }
+// reachedLimit decides which limit fits what was used, and whether the node had a shortage.
+func (d *decision) reachedLimit(l *limits, shortage bool) bool {
+	own, pod, full := l.ownReached(), l.podReached(), l.nodeFull()
+	switch {
+	case (own || pod) && (shortage || full && d.EventsUnread != ""):
+		return d.conclude(MemoryKill, Undecided, "killed by the kernel: a limit was nearly reached, and its node was short of memory, too")
+	case own && pod:
+		return d.conclude(MemoryKill, Undecided, "killed by the kernel: its own limit and its pod's were both nearly reached")
+	case own:
+		return d.concludeLimit(endlog.InContainer, l)
+	case pod:
+		return d.concludeLimit(endlog.InPod, l)
+	}
+	// The memory grew after the last reading, or the node was short of it.
+	switch {
+	case shortage || l.own == 0 && l.pod == 0:
+		return d.conclude(NodeShortage, Likely, "")
+	case full:
+		return d.conclude(MemoryKill, Undecided, "killed by the kernel for memory: its node was nearly full, and it has a limit")
+	case l.pod == 0:
+		return d.concludeLimit(endlog.InContainer, l)
+	case l.own == 0:
+		return d.concludeLimit(endlog.InPod, l)
+	}
+	return d.conclude(MemoryKill, Undecided, "")
+}
 
-// outlivedKill applies if the runtime reports a kill for memory, and the run ended otherwise: the runtime reports
-// that of any process of the container, until the run ends.
+// outlivedKill applies if the kernel killed a process of the run, and something else ended it.
 func outlivedKill(d *decision) bool {
-	if d.run.Reason != "OOMKilled" || d.container == nil || d.killed() {
+	if d.run.Reason != "OOMKilled" || d.container == nil {
 		return false
 	}
 	l := d.limits()
 	d.describeLimits(&l)
-	return d.conclude(ChildKilled, Likely, "exited with code %d, after the kernel had killed a process in it for memory", d.run.ExitCode)
-}
-
-// reachedLimit decides if a reading shows that a limit was nearly reached.
-func (d *decision) reachedLimit(l *limits, shortage bool) bool {
-	switch {
-	case shortage:
-		return d.conclude(MemoryKill, Undecided, "killed by the kernel: a limit was nearly reached, and its node was short of memory, too")
-	case l.ownReached() && l.podReached():
-		return d.conclude(MemoryKill, Undecided, "killed by the kernel: its own limit and its pod's were both nearly reached")
-	case l.ownReached():
-		return d.concludeLimit(endlog.InContainer, l, Certain)
+	reason := ""
+	if k := cmp.Or(d.End.Kill, d.Child); k != nil {
+		_, reached := l.reached(k.Limit, k.Slice)
+		d.fact(fromAgent, "%s, between %s and %s: %s", killed(k), humanize.Clock(k.After, d.End.At), humanize.Clock(k.At, d.End.At), reached)
+		if k.Limit != "" {
+			reason = ": " + reached
+		}
 	}
-	return d.concludeLimit(endlog.InPod, l, Certain)
-}
-
-// noReading decides if no reading was near a limit: the memory grew after the last one, or the node was
-// short of it.
-func (d *decision) noReading(l *limits, shortage bool) bool {
-	unlimited := l.own == 0 && l.pod == 0
-	switch {
-	case shortage && unlimited:
-		return d.conclude(NodeShortage, Certain, "")
-	case shortage || unlimited:
-		return d.conclude(NodeShortage, Likely, "")
-	case isNearlyFull(l.nodeUsed, l.node):
-		return d.conclude(MemoryKill, Undecided, "killed by the kernel for memory: its node was nearly full, and it has a limit")
-	case l.pod == 0:
-		return d.concludeLimit(endlog.InContainer, l, Likely)
-	case l.own == 0:
-		return d.concludeLimit(endlog.InPod, l, Likely)
+	if d.killed() {
+		return d.conclude(ChildKilled, Undecided, "ended by SIGKILL (the sender is not known), after the kernel had killed a process in it for memory%s", reason)
 	}
-	return d.conclude(MemoryKill, Undecided, "")
+	return d.conclude(ChildKilled, Likely, "exited with code %d, after the kernel had killed a process in it for memory%s", d.run.ExitCode, reason)
 }
 
 // describeLimits adds the limits and what was used of them.
@@ -129,6 +167,9 @@ func (d *decision) describeLimits(l *limits) {
 		d.fact(fromServer, "the container has no memory limit, its pod has one of %s", humanize.Bytes(l.pod))
 	default:
 		d.fact(fromServer, "neither the container nor its pod has a memory limit: only the node's memory bounds it")
+	}
+	if l.own != l.spec {
+		d.fact(fromServer, "its specification has a memory limit of %s, which its node has not applied", humanize.Bytes(l.spec))
 	}
 	if own := l.used; own != nil {
 		d.fact(fromHistory, "it used %s at most, and %s in the last reading, %s before the end", humanize.Bytes(own.Highest.Value), humanize.Bytes(own.Last.Value), humanize.Duration(max(0, d.End.At.Sub(own.Last.At)).Round(time.Second)))

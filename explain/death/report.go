@@ -49,7 +49,14 @@ func NewReport(q Query, ends EndReader, events EventReader, now time.Time) Repor
 	if events != nil {
 		r.EventsUnread = events.Unread()
 	}
-	for _, e := range ends.In(q.Namespace) {
+	all := ends.In(q.Namespace)
+	children := map[metric.ContainerID]*endlog.Kill{}
+	for _, e := range all {
+		if e.GoesOn() {
+			children[e.Run.ID] = e.Kill
+		}
+	}
+	for _, e := range all {
 		if !q.selects(e) {
 			continue
 		}
@@ -57,7 +64,7 @@ func NewReport(q Query, ends EndReader, events EventReader, now time.Time) Repor
 			r.LeftOut++
 			continue
 		}
-		facts := Facts{End: e, EventsUnread: r.EventsUnread, Words: q.Words}
+		facts := Facts{End: e, Child: children[e.Run.ID], EventsUnread: r.EventsUnread, Words: q.Words}
 		if events != nil {
 			facts.Events = events.Of(event.Object{Kind: "Pod", Namespace: string(e.Pod.Namespace), Name: string(e.Pod.Name)}, now)
 			facts.NodeEvents = events.Of(event.Object{Kind: "Node", Namespace: "default", Name: string(e.Pod.Node)}, now)
