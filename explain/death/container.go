@@ -122,10 +122,16 @@ func ownExit(d *decision) bool {
 	switch {
 	case ok && s.crash:
 		return d.conclude(Crashed, Likely, "crashed: %s (%s)", s, s.words)
+	case !ok && d.run.ExitCode == 0 && d.run.Ended.IsZero():
+		return false
+	}
+	how := Certain
+	if d.EventsUnread != "" {
+		how = Likely // the kubelet may have asked it to end
+		d.fact(fromEvents, "not known: %s", d.EventsUnread)
+	}
+	switch {
 	case ok:
-		if d.EventsUnread != "" {
-			d.fact(fromEvents, "not known: %s", d.EventsUnread)
-		}
 		words := s.String()
 		if s.words != "" {
 			words += " (" + s.words + ")"
@@ -134,19 +140,12 @@ func ownExit(d *decision) bool {
 			d.fact(fromHistory, "it used nearly all of its memory limit: the kernel may have killed it, although the runtime did not notice")
 			return d.conclude(MemoryKill, Undecided, "killed by an unknown sender, near its memory limit")
 		}
-		how := Likely
+		how = Likely
 		if s.number == 9 {
 			how = Undecided // a person, a process or the kernel: SIGKILL leaves no trace
 		}
 		return d.conclude(Signalled, how, "ended by %s", words)
-	case d.run.ExitCode == 0 && d.run.Ended.IsZero():
-		return false
-	}
-	how := Certain
-	if d.EventsUnread != "" {
-		how = Likely // the kubelet may have asked it to end
-	}
-	if d.run.ExitCode != 0 {
+	case d.run.ExitCode != 0:
 		return d.conclude(Exited, how, "exited with code %d", d.run.ExitCode)
 	}
 	return d.conclude(Completed, how, "")

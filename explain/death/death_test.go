@@ -378,3 +378,20 @@ func TestRecent(t *testing.T) {
 		}
 	}
 }
+
+// TestKillOfAChild checks that the end of a run is decided with the kill of a child that an agent found before.
+func TestKillOfAChild(t *testing.T) {
+	p := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Containers: []cluster.Container{{Name: "app"}}}
+	child := &endlog.Kill{Scope: endlog.Child, ContainerID: "c1", Processes: 1, At: noon.Add(-5 * time.Minute), After: noon.Add(-5 * time.Minute)}
+	end := func(id metric.ContainerID) *endlog.End {
+		return &endlog.End{Pod: p, Container: "app", At: noon, Run: endlog.Run{ID: id, Ended: noon, ExitCode: 137, Reason: "OOMKilled"}}
+	}
+	r := death.NewReport(death.Query{Namespace: "shop"}, ends{end("c1"), end("c2"), {Pod: p, Container: "app", At: child.At, Run: endlog.Run{ID: "c1"}, Kill: child}}, nil, noon)
+	var got []string
+	for _, d := range r.Deaths {
+		got = append(got, fmt.Sprint(d.Cause, ", ", d.Confidence))
+	}
+	if diff := cmp.Diff([]string{"ChildKilled, undecided", "NodeShortage, likely", "ChildKilled, certain"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
