@@ -78,6 +78,7 @@ func (f *file) finding(kind metric.Kind, name string, g metric.Group) Finding {
 	case kind == metric.Pod && r.Container != "":
 		if c := f.at(r.Container, r.Reason, g); c != nil {
 			r.evidence, r.group, r.Since = c.verdict.Evidence, c.group, c.since
+			r.evidence.Served = f.servedWhole(c)
 		}
 	}
 	if s := f.chosen(kind, name, g); r.Reason == metric.Ambiguous && s != nil {
@@ -167,6 +168,14 @@ func (f *file) at(container string, reason metric.Reason, g metric.Group) (found
 	return found
 }
 
+// servedWhole reports whether numbers were served of every group that c's container lacks for the reason
+// of c. A pod is served whole, so it was not served without one of them.
+func (f *file) servedWhole(c *activeVerdict) bool {
+	return !slices.ContainsFunc(f.verdicts, func(s activeVerdict) bool {
+		return s.kind == c.kind && s.name == c.name && s.reason == c.reason && s.verdict.Entity.Node == f.node && !s.verdict.Evidence.Served
+	})
+}
+
 // judgeUnlisted returns the outcome of a pod that only nodes report.
 func (f *file) judgeUnlisted(g metric.Group, l measurement, st *activeVerdict) Outcome {
 	switch {
@@ -217,8 +226,8 @@ func (w *messageWriter) finding(r *Outcome, g metric.Group, sample *metric.Sampl
 }
 
 // began returns since when r is true, and until when numbers were served all the same, which is zero
-// if that is unknown. Verdicts begin when numbers are withdrawn. The trouble began before: with the
-// first read that failed, or after the last reading that had the number.
+// if they were not or if that is unknown. Verdicts begin when numbers are withdrawn. The trouble began
+// before: with the first read that failed, or after the last reading that had the number.
 func (w *messageWriter) began(r *Outcome) (since, until time.Time) {
 	var began time.Time
 	switch {
@@ -230,8 +239,11 @@ func (w *messageWriter) began(r *Outcome) (since, until time.Time) {
 	case r.Reason == metric.Stale:
 		began = w.read.byOurClock(instant(max(r.evidence.Other.Time, r.evidence.Got.Time)))
 	}
-	if began.IsZero() || !began.Before(r.Since) {
+	switch {
+	case began.IsZero() || !began.Before(r.Since):
 		return r.Since, time.Time{}
+	case !isOfReads(r.Reason) && !r.evidence.Served:
+		return began, time.Time{}
 	}
 	return began, r.Since
 }

@@ -199,6 +199,8 @@ type Evidence struct {
 	// Cause is the reason of the entity in Name. For a last known value it is why this read has
 	// no value.
 	Cause Reason
+	// Served reports of Stale and NotReported that weir had numbers of the instance before.
+	Served bool
 	// Limit is the bound that was exceeded, in the unit of the values. For FirstSample and
 	// TooYoung it is the time in nanoseconds over which an instance must be followed for a rate.
 	Limit float64

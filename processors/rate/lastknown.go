@@ -145,7 +145,7 @@ func (ca *Calculator) rejectGroup(sample *metric.Sample, g metric.Group, reason 
 	}
 	b.Verdicts = append(b.Verdicts, metric.Verdict{
 		Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason,
-		Evidence: metric.Evidence{Got: readingOf(g, sample, sample.Times[g]), Other: other, Limit: ca.needed(reason, &sample.Instance, b)},
+		Evidence: metric.Evidence{Got: readingOf(g, sample, sample.Times[g]), Other: other, Served: t.groups[g].served, Limit: ca.needed(reason, &sample.Instance, b)},
 	})
 }
 
@@ -340,6 +340,7 @@ func (ca *Calculator) explainMissing(e *metric.Entity, t *track, b *metric.Batch
 	}
 	for _, g := range [...]metric.Group{metric.CPU, metric.Memory} {
 		if t.groups[g].time != 0 && lastKnown&(1<<g) == 0 {
+			evidence.Served = t.groups[g].served
 			b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: *e, Instance: t.instance, Group: g, Reason: reason, Evidence: evidence})
 		}
 	}

@@ -47,7 +47,7 @@ const (
 const (
 	_ = uint(maxGroups - metric.NumGroups)
 	_ = uint(64 - (32 + maxGroups + absentBits + 7 + len(metric.IDSet{})))
-	_ = uint(64 - (31 + entriesBits + 2*countersPerGroup))
+	_ = uint(64 - (32 + entriesBits + 2*countersPerGroup))
 	_ = uint(1<<entriesBits - 1 - maxEntries)
 )
 
@@ -211,7 +211,7 @@ func (t *track) codeGroup(c *codec, id metric.Group, before int64) {
 	sr := &g.series
 	c.beginHead()
 	g.reason = metric.Reason(c.bits(uint64(g.reason), 8))
-	g.received = c.flag(g.received)
+	g.received, g.served = c.flag(g.received), c.flag(g.served)
 	g.time = codeUnlessPredicted(c, g.time, before)
 	g.read = codeUnlessPredicted(c, g.read, t.seen)
 	if c.flag(sr.on) {

@@ -91,7 +91,7 @@ func randomTrack(r *rand.Rand) track {
 		}
 		t.used |= 1 << g
 		kept := &t.groups[g]
-		*kept = group{time: few(), reason: metric.Reason(r.IntN(metric.NumReasons)), received: yes(), read: time.Duration(few())}
+		*kept = group{time: few(), reason: metric.Reason(r.IntN(metric.NumReasons)), received: yes(), served: yes(), read: time.Duration(few())}
 		kept.window = metric.Window{End: few(), Length: time.Duration(few())}
 		if yes() {
 			continue

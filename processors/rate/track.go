@@ -28,6 +28,7 @@ type group struct {
 	window   metric.Window
 	reason   metric.Reason
 	received bool          // the time is by our clock
+	served   bool          // numbers of this instance were served
 	read     time.Duration // our clock at the last new reading
 	series   series
 }
@@ -80,7 +81,7 @@ func (t *track) keep(sample *metric.Sample) {
 		t.used |= 1 << g
 		kept := &t.groups[g]
 		kept.time, kept.window, kept.reason = at, sample.Rates[g], reason
-		kept.received = sample.Received&(1<<g) != 0
+		kept.received, kept.served = sample.Received&(1<<g) != 0, kept.served || kept.hasNumbers()
 	}
 	t.last.keep(&sample.Values)
 }
@@ -98,7 +99,7 @@ func (t *track) clear() {
 		if sr := &t.groups[g].series; sr.on {
 			*sr = series{on: true, stepped: sr.stepped}
 		}
-		t.groups[g].reason = metric.Unjudged
+		t.groups[g].reason, t.groups[g].served = metric.Unjudged, false
 	}
 	t.last.reset()
 }
