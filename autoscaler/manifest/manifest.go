@@ -111,7 +111,7 @@ func singleDocument(file []byte) ([]byte, error) {
 }
 
 // decodeStrict decodes a document like an API server with strict validation. Its errors have the
-// paths of unknown and repeated fields.
+// paths of fields that are unknown, repeated or of a wrong type.
 func decodeStrict(doc []byte, into runtime.Object, add func(*runtime.Scheme) error) error {
 	scheme := runtime.NewScheme()
 	if err := add(scheme); err != nil {
@@ -119,7 +119,7 @@ func decodeStrict(doc []byte, into runtime.Object, add func(*runtime.Scheme) err
 	}
 	serializer := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true})
 	if _, _, err := serializer.Decode(doc, nil, into); err != nil {
-		return fmt.Errorf("read manifest: %w", err)
+		return decodeError(doc, err)
 	}
 	return nil
 }
