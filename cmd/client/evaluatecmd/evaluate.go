@@ -70,6 +70,7 @@ of earlier decisions counts: stabilization windows and policies hold as they wou
 	f.StringVar(&a.at, "at", "", "an earlier time that weir still remembers, or how long ago: 2026-01-02T12:00:00Z, 5m (default: now)")
 	f.Int32Var(&a.replicas, "replicas", 0, "assume that the target has so many replicas (default: what it has)")
 	a.AnswerFlags.Add(cmd, f, 10*time.Second, "time the answer may take")
+	f.BoolVar(&a.ExitCode, "exit-code", false, "exit with status 2 if there is no decision; with 1 if there is no answer")
 	cli.CompleteFlag(cmd, "filename", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
 	})
@@ -89,7 +90,7 @@ func (a *asking) run(cmd *cobra.Command) error {
 	}
 	return cli.AskOnce(cmd, &a.AnswerFlags, a.Connect, ask, text, func(r *decisionreport.DecisionReport) any {
 		return autoscaling.NewResponse(autoscaling.EvaluationKind, r)
-	}, nil)
+	}, func(r *decisionreport.DecisionReport) bool { return r.Error != "" })
 }
 
 // evaluation returns the evaluation that the flags describe. It returns an error for a wrong

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -56,7 +57,11 @@ func (village) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func
 	return func(int, string) (decisionreport.PodVerdict, bool) { return decisionreport.PodVerdict{}, false }
 }
 
-func (village) Get(context.Context, string, autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *scaleclient.Handle, error) {
+// Get knows Deployments only.
+func (village) Get(_ context.Context, _ string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *scaleclient.Handle, error) {
+	if kind := (schema.GroupKind{Group: "apps", Kind: ref.Kind}); kind.Kind != "Deployment" {
+		return autoscaler.Scale{}, nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: []string{"v1"}}
+	}
 	return autoscaler.Scale{SpecReplicas: 3, StatusReplicas: 3, Selector: "app=web"}, nil, nil
 }
 
