@@ -452,6 +452,15 @@ func memoryMetrics(s *memory.Sink) []prometheus.Collector {
 	}
 }
 
+// shownURL returns the URL of an HTTPS listener for people. It works on this machine.
+func shownURL(listening string) string {
+	local := connectAddress(listening)
+	if local != listening {
+		return "https://" + local + " (all addresses)"
+	}
+	return "https://" + local
+}
+
 // connectAddress returns the address at which this machine reaches a listener. The listener may
 // listen on all addresses.
 func connectAddress(listening string) string {

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -59,6 +60,24 @@ func hintServerFlag(cmd *cobra.Command, err error) error {
 		"Run weir server in a pod of the cluster, or with --kubeconfig=FILE.")
 }
 
+// writeBanner writes where weir serves, and a command to try. program is the command by which this weir
+// was started.
+func (w *weirProcess) writeBanner(out io.Writer, program string) {
+	local := w.served.localURL
+	fmt.Fprintf(out, "weir serves on %s\n", cmp.Or(strings.Join(w.served.urls, " and "), "no address"))
+	if local == "" {
+		return
+	}
+	fmt.Fprintf(out, "In a browser:         %s/ui/\n", local)
+	if w.plan.Host != nil {
+		address := ""
+		if w.plan.Listen != httpserver.DefaultAddress {
+			address = " --server=" + local
+		}
+		fmt.Fprintf(out, "In another terminal:  %s top cgroups --watch%s\n", program, address)
+	}
+}
+
 // start runs a plan until a signal interrupts it. run, server and agent use it. fresh returns the
 // same command as cmd with the defaults of all flags.
 func start(cmd *cobra.Command, fresh func() *cobra.Command, c *config, p *plan) error {
@@ -84,17 +103,7 @@ func start(cmd *cobra.Command, fresh func() *cobra.Command, c *config, p *plan) 
 	if file != nil {
 		w.Add(feature.Part{Name: "configuration", Run: newConfigReload(file, log, level, c.log, w.Registry).run})
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "weir serves on %s\n", cmp.Or(strings.Join(w.served.urls, " and "), "no address"))
-	if w.served.localURL != "" {
-		fmt.Fprintf(cmd.OutOrStdout(), "In a browser:         %s/ui/\n", w.served.localURL)
-	}
-	if p.Host != nil && w.served.localURL != "" {
-		address := ""
-		if p.Listen != httpserver.DefaultAddress {
-			address = " --server=" + w.served.localURL
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  %s top cgroups --watch%s\n", os.Args[0], address)
-	}
+	w.writeBanner(cmd.OutOrStdout(), os.Args[0])
 	if p.features.guard.Plan() == nil {
 		defer releaseStartupMemory(log).Stop()
 	} else if err := lockMemory(); err != nil { // a guard needs its code at once when memory is short

@@ -58,11 +58,7 @@ func (w *weirProcess) openSecureServer(ctx context.Context, h *feature.Host) err
 	if err != nil {
 		return fmt.Errorf("open the secured server: %w", err)
 	}
-	url := "https://" + secured.Address()
-	if local := "https://" + connectAddress(secured.Address()); local != url {
-		url = local + " (all addresses)"
-	}
-	w.served.urls = append(w.served.urls, url)
+	w.served.urls = append(w.served.urls, shownURL(secured.Address()))
 	promauto.With(h.Registry).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "weir_serving_certificate_expiry_timestamp_seconds",
 		Help: "When the certificate that weir serves with ends; 0 if it cannot be read.",
