@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -113,6 +115,27 @@ func TestARefusalIsAnAnswer(t *testing.T) {
 		}
 		c.expectGates(t, "forbidden", true, "version is not known")
 	})
+}
+
+// TestGatesThatTheShippedRightsExclude checks that nobody is told of gates that weir may not read, as with
+// the manifests' rights, and that another failure is told once.
+func TestGatesThatTheShippedRightsExclude(t *testing.T) {
+	f := func(server *gatesServer, want zapcore.Level) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			core, logs := observer.New(zap.DebugLevel)
+			c := settingsOf(t, server, &Plan{})
+			c.log = zap.New(core)
+			background.Run(t, c.run)
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if all := logs.All(); len(all) != 1 || all[0].Level != want || !strings.Contains(all[0].Message, "not all feature gates of the cluster can be read") {
+				t.Errorf("got %v, want one line of level %v", all, want)
+			}
+		})
+	}
+	f(&gatesServer{answers: map[string]string{"/version": version136}}, zap.DebugLevel) // 403 of /metrics
+	f(&gatesServer{answers: map[string]string{"/version": "?"}}, zap.InfoLevel)
 }
 
 // TestAFlagOverridesAGate checks that a flag counts more than the cluster.
