@@ -174,6 +174,24 @@ func TestExplains(t *testing.T) {
 	f("explain namespace shop -o json", "MissingReport", "shop/", "")
 }
 
+// TestWithoutAKubeconfig checks what the commands need, and that a weir's address does not suffice for
+// those that also ask the API server.
+func TestWithoutAKubeconfig(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	f := func(command, want string) {
+		t.Helper()
+		var out bytes.Buffer
+		status := cli.Main(t.Context(), newRoot(nothing), strings.Fields(command), &out, &out)
+		if want = "error: find the cluster: there is no kubeconfig\nName a kubeconfig with --kubeconfig=FILE" + want + "\n"; status != 1 || out.String() != want {
+			t.Errorf("kubectl weir %s: status %d, got\n%swant\n%s", command, status, &out, want)
+		}
+	}
+	const cluster = ": this command also uses the API server, with your rights."
+	f("doctor", cluster)
+	f("doctor --server=http://127.0.0.1:1", cluster)
+	f("explain missing", ", or a weir with --server=URL.")
+}
+
 // The environment names a weir as --server does, and that has no context.
 func TestServerOfTheEnvironment(t *testing.T) {
 	direct, _ := setUp(t)

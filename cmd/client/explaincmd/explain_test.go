@@ -248,7 +248,8 @@ func newTestCluster() *testCluster {
 		items: map[usage.Resource][]usage.Item{
 			usage.Nodes: {{Node: "n1"}, {Node: "n2"}},
 			usage.Pods: {
-				{Node: "n2", Namespace: "bank", Pod: "vault"}, {Node: "n1", Namespace: "shop", Pod: "api"},
+				{Node: "n2", Namespace: "bank", Pod: "vault"}, {Node: "n2", Namespace: "bank", Pod: "data-0"}, {Node: "n2", Namespace: "bank", Pod: "data-1"},
+				{Node: "n2", Namespace: "bank", Pod: "data-billing-7"}, {Node: "n2", Namespace: "bank", Pod: "data-billing-8"}, {Node: "n2", Namespace: "bank", Pod: "database"}, {Node: "n1", Namespace: "shop", Pod: "api"},
 				{Node: "n1", Namespace: "shop", Pod: "web-1", Workload: usage.Workload{Kind: "Deployment", Name: "web"}},
 			},
 			usage.Containers: {
