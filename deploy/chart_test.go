@@ -302,6 +302,68 @@ func TestChartTakesOverMetricsServer(t *testing.T) {
 	if notes := chartNotes(t, args...); !strings.Contains(notes, "image: registry.invalid/metrics-server/metrics-server is not weir's image") {
 		t.Errorf("the notes do not name the image:\n%s", notes)
 	}
+	// Bindings may name the ClusterRole of metrics-server's users, and Helm would delete it.
+	const users = "system:metrics-server-aggregated-reader"
+	find := func(s set) object {
+		i := slices.IndexFunc(s.objects, func(o object) bool { return o.kind() == "ClusterRole" && o.name() == users })
+		if i < 0 {
+			return nil
+		}
+		return s.objects[i]
+	}
+	role := find(s)
+	if got, want := string(mustJSON(t, role["rules"])), `[{"apiGroups":["metrics.k8s.io"],"resources":["pods","nodes"],"verbs":["get","list","watch"]}]`; got != want {
+		t.Errorf("%s has the rules %s, want %s", users, got, want)
+	}
+	for _, to := range []string{"view", "edit", "admin"} {
+		if role.str("metadata", "labels", "rbac.authorization.k8s.io/aggregate-to-"+to) != "true" {
+			t.Errorf("%s is not aggregated to %s", users, to)
+		}
+	}
+	for _, without := range []string{"rbac.metricsServerReader=false", "rbac.create=false,serviceAccount.name=own"} {
+		if find(decode(t, helmRelease(t, "metrics-server", append(slices.Clone(args), "--set="+without)...))) != nil {
+			t.Errorf("--set=%s: there is a %s", without, users)
+		}
+	}
+	if find(decode(t, helmTemplate(t, "--namespace=weir-system"))) != nil {
+		t.Errorf("a release of weir has a %s", users)
+	}
+}
+
+// TestChartTakesOnlyWeirsImage checks which repositories give the image in a release of metrics-server,
+// whose values may name any mirror of it, and in a release of weir.
+func TestChartTakesOnlyWeirsImage(t *testing.T) {
+	needHelm(t)
+	const own = "weir.invalid/weir:dev Never"
+	f := func(set, inPlace, elsewhere string) {
+		t.Helper()
+		for _, release := range []struct {
+			args []string
+			want string
+		}{{[]string{"--set=nameOverride=metrics-server", "--set=" + set}, inPlace}, {[]string{"--set=" + set}, elsewhere}} {
+			c := decode(t, helmRelease(t, "metrics-server", release.args...)).deployment.Spec.Template.Spec.Containers[0]
+			if got := fmt.Sprint(c.Image, " ", c.ImagePullPolicy); got != release.want {
+				t.Errorf("%q: got %s, want %s", release.args, got, release.want)
+			}
+		}
+	}
+	const digest = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
+	f("image.tag=v0.9.0", own, own)
+	f("image.digest="+digest, own, own)
+	// Of metrics-server, under whatever name.
+	f("image.repository=registry.k8s.io/metrics-server/metrics-server,image.tag=v0.9.0", own, own)
+	f("image.repository=rancher/mirrored-metrics-server,image.tag=v0.8.0", own, own)
+	f("image.repository=weir.example/metrics-server,image.digest="+digest, own, own)
+	f("image.repository=r.invalid/k8s/metrics,image.tag=v0.8.0", own, "r.invalid/k8s/metrics:v0.8.0 IfNotPresent")
+	f("image.repository=weir.example/k8s/metrics,image.tag=v0.8.0", own, "weir.example/k8s/metrics:v0.8.0 IfNotPresent")
+	f("image.repository=r.invalid/weird,image.tag=v1", own, "r.invalid/weird:v1 IfNotPresent")
+	// Of weir.
+	for _, name := range []string{"r.invalid/weir", "r.invalid:5000/weir/server", "r.invalid/mirrored-weir", "weir", "r.invalid/k8s/weir-metrics"} {
+		f("image.repository="+name+",image.tag=v1", name+":v1 IfNotPresent", name+":v1 IfNotPresent")
+		f("image.repository="+name+",image.tag=v0.9.0,image.digest="+digest, name+"@"+digest+" IfNotPresent", name+"@"+digest+" IfNotPresent")
+	}
+	f("image.repository=r.invalid/k8s/metrics,image.tag=v1,image.holdsWeir=true", "r.invalid/k8s/metrics:v1 IfNotPresent", "r.invalid/k8s/metrics:v1 IfNotPresent")
+	f("image.repository=r.invalid/metrics-server,image.tag=v1,image.holdsWeir=true", "r.invalid/metrics-server:v1 IfNotPresent", "r.invalid/metrics-server:v1 IfNotPresent")
 }
 
 // chartNotes returns what helm install prints after the manifests.

@@ -216,6 +216,7 @@ func TestChart(t *testing.T) {
 	if image := c.kubectl(t, "-n", "kube-system", "get", "deployment", "metrics-server", "-o", "jsonpath={.spec.template.spec.containers[*].image}"); image != "weir.invalid/weir:dev" {
 		t.Errorf("the Deployment metrics-server has the image %s, want weir's", image)
 	}
+	c.kubectl(t, "get", "clusterrole", "system:metrics-server-aggregated-reader") // bindings may name it
 	await(t, "v1 of metrics.k8s.io, which metrics-server does not have", time.Minute, func() error {
 		_, err := client.RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1/nodes/" + c.Node()).DoRaw(t.Context())
 		return err

@@ -72,13 +72,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{/*
-otherImage: whether image names no image of weir: its repository is that of metrics-server, or it has
-no repository, so that a tag or a digest is one of metrics-server's, whose chart has a repository of
-its own. Most releases set one of them.
+otherImage: whether image names no image of weir, and so has no effect. A tag or a digest without a
+repository is one of metrics-server's, whose chart has a repository of its own. A repository is not weir's
+if it ends in metrics-server. In a release of metrics-server it is weir's only if its name has the word weir:
+mirrors of metrics-server have all kinds of names.
 */}}
 {{- define "weir.otherImage" -}}
-{{- with .Values.image }}
-{{- if or (regexMatch "(^|/)metrics-server$" .repository) (and (not .repository) (or .tag .digest .pullPolicy)) }}true{{ end }}
+{{- $image := .Values.image }}
+{{- if not $image.repository }}
+{{- if or $image.tag $image.digest $image.pullPolicy }}true{{ end }}
+{{- else if not $image.holdsWeir }}
+{{- $name := regexReplaceAll "^[^/]*[.:][^/]*/" $image.repository "" }}{{/* without the registry */}}
+{{- $named := regexMatch "(^|[^a-z0-9])weir([^a-z0-9]|$)" $name }}
+{{- if or (hasSuffix "metrics-server" $image.repository) (and (include "weir.inPlace" .) (not $named)) }}true{{ end }}
 {{- end }}
 {{- end }}
 
