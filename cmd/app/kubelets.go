@@ -24,7 +24,7 @@ type kubelets struct {
 	log     *zap.Logger
 	facts   *cluster.Facts // of the last answer, which is specs
 	specs   []manager.Spec
-	open    map[metric.NodeName]*kubelet.NodeSource
+	open    map[metric.NodeName]*kubelet.NodeReader
 	crowded bool // there are more kubelets than connections can be kept open
 }
 
@@ -55,7 +55,7 @@ func openKubelets(w *weirProcess, p kubeletPlan) (err error) {
 		return fmt.Errorf("read kubelets: %w", err)
 	}
 	w.kubelets.scrapers = append(w.kubelets.scrapers, scraper)
-	w.pipeline.providers = append(w.pipeline.providers, &kubelets{plan: p, scraper: scraper, shares: w.kubelets.shares, log: w.Log, open: map[metric.NodeName]*kubelet.NodeSource{}})
+	w.pipeline.providers = append(w.pipeline.providers, &kubelets{plan: p, scraper: scraper, shares: w.kubelets.shares, log: w.Log, open: map[metric.NodeName]*kubelet.NodeReader{}})
 	w.Add(feature.Part{Name: p.kind(), Close: scraper.Close})
 	return nil
 }
@@ -69,13 +69,13 @@ func (k *kubelets) Sources(facts *cluster.Facts) []manager.Spec {
 	}
 	k.warnIfCrowded(len(targets))
 	specs := make([]manager.Spec, 0, len(targets))
-	open := make(map[metric.NodeName]*kubelet.NodeSource, len(targets))
+	open := make(map[metric.NodeName]*kubelet.NodeReader, len(targets))
 	for _, t := range targets {
-		node := k.open[t.Node]
-		if node == nil {
-			node = kubelet.NewNodeSource(k.scraper)
+		node, known := k.open[t.Node]
+		if !known {
+			node = k.scraper.Open(t)
 		}
-		if node.Move(t) && t.PathError != nil {
+		if (!known || node.Move(t)) && t.PathError != nil {
 			k.log.Warn("the node is read at the default path", zap.String("node", string(t.Node)), zap.Error(t.PathError))
 		}
 		open[t.Node] = node
@@ -86,7 +86,7 @@ func (k *kubelets) Sources(facts *cluster.Facts) []manager.Spec {
 }
 
 // spec returns the source that reads a node, or receives what another replica read.
-func (k *kubelets) spec(name metric.NodeName, node *kubelet.NodeSource) manager.Spec {
+func (k *kubelets) spec(name metric.NodeName, node *kubelet.NodeReader) manager.Spec {
 	spec := manager.Spec{
 		Name: k.plan.kind() + "/" + string(name), Kind: k.plan.kind(), Node: name,
 		Interval: k.plan.Interval, Timeout: k.plan.Timeout,
@@ -117,20 +117,20 @@ func (k *kubelets) warnIfCrowded(targets int) {
 
 // sharedNode is a node that one of several replicas reads.
 type sharedNode struct {
-	*kubelet.NodeSource
+	*kubelet.NodeReader
 	node   metric.NodeName
 	shares *shared.Exchange
 }
 
 // Read implements manager.Source.
 func (s sharedNode) Read(ctx context.Context, b *metric.Batch) error {
-	return s.shares.Read(ctx, b, s.NodeSource.Read)
+	return s.shares.Read(ctx, b, s.NodeReader.Read)
 }
 
 // Close implements io.Closer.
 func (s sharedNode) Close() error {
 	s.shares.Forget(s.node)
-	return s.NodeSource.Close()
+	return s.NodeReader.Close()
 }
 
 // kindExcluded is the source of the batches of excluded nodes.

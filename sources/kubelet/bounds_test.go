@@ -173,7 +173,7 @@ func TestLongNamesAreDropped(t *testing.T) {
 		Summary: `{"node":{"nodeName":"n1"},"pods":[` + object("web") + "," + object(long) + `]}`,
 	} {
 		s := newScraper(t, Options{Insecure: true})
-		p := s.newEndpoint(endpoint).parser
+		p := s.newEndpoint(endpoint, Target{}, "").parser
 		for range 3 { // the second time, names are known
 			b := &metric.Batch{Node: "n1"}
 			if err := p.Parse([]byte(body), payload.Request{Node: "n1"}, b); err != nil {

@@ -1,12 +1,14 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
@@ -24,6 +26,7 @@ type parser interface {
 
 // nodeEndpoint is one endpoint of one node.
 type nodeEndpoint struct {
+	target Target
 	kind   Endpoint
 	path   string
 	clock  time.Duration // resolution of its timestamps
@@ -31,88 +34,120 @@ type nodeEndpoint struct {
 	url    *url.URL
 }
 
-// NodeReader reads one kubelet. It is a source for the manager.
+// NodeReader reads one kubelet. It is a source for the manager, and stays the same source when the
+// node's address changes, so the pipeline keeps its state of the node. Several goroutines may call
+// its methods.
 type NodeReader struct {
-	target   Target
-	scraper  *Scraper
-	endpoint *nodeEndpoint
+	scraper *Scraper
+	mu      struct {
+		sync.Mutex
+		target   Target
+		endpoint *nodeEndpoint // nil if it was not read at target yet
+	}
 }
 
 // Open returns the source for a target. It does no I/O.
 func (s *Scraper) Open(t Target) *NodeReader {
-	n := &NodeReader{target: t, scraper: s, endpoint: s.newEndpoint(s.opts.Endpoint)}
-	if t.Path != "" {
-		n.endpoint.path = t.Path
-	}
-	n.endpoint.url = n.url(n.endpoint.path)
+	n := &NodeReader{scraper: s}
+	n.mu.target = t
 	return n
+}
+
+// Move sets the address of the node, and reports whether anything has changed.
+func (n *NodeReader) Move(t Target) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mu.target.equals(&t) {
+		return false
+	}
+	n.mu.target = t
+	n.forgetEndpoint()
+	return true
+}
+
+// forgetEndpoint closes the idle connection to the node. The caller has locked n.mu.
+func (n *NodeReader) forgetEndpoint() {
+	if n.mu.endpoint != nil {
+		n.scraper.transport.Forget(n.mu.endpoint.url)
+		n.mu.endpoint = nil
+	}
+}
+
+// currentEndpoint returns the endpoint at the current address.
+func (n *NodeReader) currentEndpoint() *nodeEndpoint {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mu.endpoint == nil {
+		n.mu.endpoint = n.scraper.newEndpoint(n.scraper.opts.Endpoint, n.mu.target, n.mu.target.Path)
+	}
+	return n.mu.endpoint
 }
 
 // NeedsSecond reports whether the endpoint has neither UIDs nor container IDs, so that ReadSecond
 // adds something.
 func (s *Scraper) NeedsSecond() bool { return s.opts.Endpoint == Resource }
 
-// newEndpoint returns an endpoint with its own parser and without a URL.
-func (s *Scraper) newEndpoint(e Endpoint) *nodeEndpoint {
-	switch e {
+// newEndpoint returns an endpoint with its own parser. path replaces the usual path, unless it is empty.
+func (s *Scraper) newEndpoint(kind Endpoint, t Target, path string) *nodeEndpoint {
+	e := &nodeEndpoint{target: t, kind: kind}
+	switch kind {
 	case Summary:
-		return &nodeEndpoint{kind: e, path: "/stats/summary", clock: summary.Clock, parser: summary.New()}
+		e.path, e.clock, e.parser = "/stats/summary", summary.Clock, summary.New()
 	case CAdvisor:
-		return &nodeEndpoint{kind: e, path: "/metrics/cadvisor", clock: cadvisor.Clock, parser: cadvisor.New()}
+		e.path, e.clock, e.parser = "/metrics/cadvisor", cadvisor.Clock, cadvisor.New()
 	case Standalone:
-		return &nodeEndpoint{kind: e, path: "/metrics", clock: cadvisor.Clock, parser: cadvisor.New()}
+		e.path, e.clock, e.parser = "/metrics", cadvisor.Clock, cadvisor.New()
 	default:
-		return &nodeEndpoint{kind: e, path: "/metrics/resource", clock: resource.Clock, parser: resource.NewWithPool(&s.parserMemory)}
+		e.path, e.clock, e.parser = "/metrics/resource", resource.Clock, resource.NewWithPool(&s.parserMemory)
 	}
-}
-
-func (n *NodeReader) url(path string) *url.URL {
-	return &url.URL{Scheme: n.scraper.opts.Scheme, Host: n.target.Address, Path: path}
+	e.path = cmp.Or(path, e.path)
+	e.url = &url.URL{Scheme: s.opts.Scheme, Host: t.Address, Path: e.path}
+	return e
 }
 
 // Read fills b with one read of the node's endpoint. Its error is a *metric.ReadError.
 func (n *NodeReader) Read(ctx context.Context, b *metric.Batch) error {
-	return n.read(ctx, n.endpoint, b)
+	return n.scraper.read(ctx, n.currentEndpoint(), b)
 }
 
 // ReadSecond fills b with the CPU and memory of /stats/summary, which has the UIDs of pods. It is
 // rarely called, so its parser is not kept.
 func (n *NodeReader) ReadSecond(ctx context.Context, b *metric.Batch) error {
-	e := n.scraper.newEndpoint(Summary)
-	e.url = n.url(e.path)
+	e := n.scraper.newEndpoint(Summary, n.currentEndpoint().target, "")
 	e.url.RawQuery = "only_cpu_and_memory=true"
-	return n.read(ctx, e, b)
+	return n.scraper.read(ctx, e, b)
 }
 
 // Close closes the idle connection to the node. The node may still be read, over a new one.
 func (n *NodeReader) Close() error {
-	n.scraper.transport.Forget(n.endpoint.url)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.forgetEndpoint()
 	return nil
 }
 
-// read reads an endpoint of the node into b.
-func (n *NodeReader) read(ctx context.Context, e *nodeEndpoint, b *metric.Batch) error {
+// read reads an endpoint of a node into b.
+func (s *Scraper) read(ctx context.Context, e *nodeEndpoint, b *metric.Batch) error {
 	b.Resolution = e.clock
 	b.Began = time.Now()
-	err := n.tryRead(ctx, e, b)
+	err := s.tryRead(ctx, e, b)
 	if b.Ended.Before(b.Began) {
 		b.Ended = time.Now()
 	}
 	return err
 }
 
-func (n *NodeReader) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Batch) error {
-	s := n.scraper
-	if n.target.Err != nil {
-		return n.target.Err
+func (s *Scraper) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Batch) error {
+	if e.target.Err != nil {
+		return e.target.Err
 	}
 	if d, ok := ctx.Deadline(); !ok || time.Until(d) > s.opts.Timeout {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.opts.Timeout)
 		defer cancel()
 	}
-	most := s.boundsOf(n.target.Node, e.kind)
-	buf, err := n.fetch(ctx, e, most.bytes)
+	most := s.boundsOf(e.target.Node, e.kind)
+	buf, err := s.fetch(ctx, e, most.bytes)
 	b.Ended = time.Now()
 	if buf != nil {
 		defer s.putBuffer(buf)
@@ -122,7 +157,7 @@ func (n *NodeReader) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Bat
 		return err
 	}
 	b.NodeTime = buf.date
-	err = e.parser.Parse(buf.body.Bytes(), s.parseRequest(&n.target, b.Began, b.Ended, most.samples), b)
+	err = e.parser.Parse(buf.body.Bytes(), s.parseRequest(&e.target, b.Began, b.Ended, most.samples), b)
 	if read, ok := errors.AsType[*metric.ReadError](err); ok {
 		read.Err = fmt.Errorf("parse %s: %w", e.path, read.Err)
 	}
@@ -131,8 +166,8 @@ func (n *NodeReader) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Bat
 
 // fetch reads the payload of an endpoint, of at most maxBytes. If it fails, it also returns the part
 // of the payload that arrived, or nil.
-func (n *NodeReader) fetch(ctx context.Context, e *nodeEndpoint, maxBytes int64) (*buffer, error) {
-	header, err := n.scraper.requestHeader(ctx)
+func (s *Scraper) fetch(ctx context.Context, e *nodeEndpoint, maxBytes int64) (*buffer, error) {
+	header, err := s.requestHeader(ctx)
 	if err != nil {
 		return nil, &metric.ReadError{Reason: metric.NodeUnauthorized, Err: err}
 	}
@@ -142,28 +177,28 @@ func (n *NodeReader) fetch(ctx context.Context, e *nodeEndpoint, maxBytes int64)
 		Method: http.MethodGet, URL: e.url, Host: e.url.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
-	resp, err := n.scraper.roundTripper.RoundTrip(req)
+	resp, err := s.roundTripper.RoundTrip(req)
 	if err != nil {
 		return nil, readError(reasonOf(err), "read "+e.path, err)
 	}
 	defer resp.Body.Close()
-	if err := checkIdentity(fetch.PeerCommonName(resp), &n.target); err != nil {
+	if err := checkIdentity(fetch.PeerCommonName(resp), &e.target); err != nil {
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		if resp.StatusCode == http.StatusUnauthorized && n.scraper.opts.Token != nil && n.scraper.opts.RefuseToken != nil {
-			n.scraper.opts.RefuseToken(strings.TrimPrefix(header.Get("Authorization"), "Bearer "))
+		if resp.StatusCode == http.StatusUnauthorized && s.opts.Token != nil && s.opts.RefuseToken != nil {
+			s.opts.RefuseToken(strings.TrimPrefix(header.Get("Authorization"), "Bearer "))
 		}
 		return nil, statusError(resp, e.path)
 	}
 	// Reads that still wait for their node have no buffer: it is taken only here.
-	buf := n.scraper.buffers.Get().(*buffer)
+	buf := s.buffers.Get().(*buffer)
 	buf.body.Reset()
 	buf.date, buf.end = 0, end
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil && date.Year() >= 1970 && date.Year() < 2262 {
 		buf.date = date.UnixNano()
 	}
-	err = buf.readBody(ctx, resp, maxBytes, n.scraper.budget)
+	err = buf.readBody(ctx, resp, maxBytes, s.budget)
 	if err == nil {
 		// A server may end a chunked body regularly but too early, because we close the connection at the
 		// deadline. Such a payload is not used.

@@ -262,7 +262,7 @@ func FuzzResourcePath(f *testing.F) {
 		if target.PathError != nil && target.Path != "" {
 			t.Fatalf("%q: path %q is used though %v", annotation, target.Path, target.PathError)
 		}
-		sent := s.Open(target).endpoint.url.String()
+		sent := s.Open(target).currentEndpoint().url.String()
 		u, err := url.Parse(sent)
 		if err != nil {
 			t.Fatalf("%q: URL %q does not parse: %v", annotation, sent, err)

@@ -39,6 +39,17 @@ type Target struct {
 	Err error
 }
 
+// equals reports whether t has the values of o.
+func (t *Target) equals(o *Target) bool {
+	return t.Node == o.Node && t.Address == o.Address && t.Path == o.Path && t.Guessed == o.Guessed &&
+		sameText(t.Err, o.Err) && sameText(t.PathError, o.PathError)
+}
+
+// sameText reports whether two errors have the same text. The errors are created again each time.
+func sameText(a, b error) bool {
+	return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error())
+}
+
 // Targets returns the kubelets to read, sorted by name: those of the static list if there is one,
 // else those of the nodes that the selector matches. The caller must not change the slice. As long
 // as the nodes do not change, Targets returns the same slice.
@@ -73,6 +84,38 @@ func (s *Scraper) targetsOf(facts *cluster.Facts) []Target {
 // the reason NodeExcluded.
 func (s *Scraper) IsSelected(n *cluster.Node) bool {
 	return s.opts.Selector == nil || s.opts.Selector.Matches(labels.Set(n.Labels))
+}
+
+// Excluded returns the nodes of a cluster that no scraper reads because no node selector matches
+// their labels, and the reason as an error. It returns nothing if no scraper has a selector. host
+// is a node that is read in another way; empty if there is none.
+func Excluded(scrapers []*Scraper, facts *cluster.Facts, host metric.NodeName) ([]metric.NodeName, error) {
+	var selectors []string
+	for _, s := range scrapers {
+		if s.opts.Selector != nil && s.static == nil {
+			selectors = append(selectors, fmt.Sprintf("%q", s.opts.Selector))
+		}
+	}
+	if len(selectors) == 0 {
+		return nil, nil
+	}
+	read := map[metric.NodeName]bool{host: true}
+	for _, s := range scrapers {
+		for _, t := range s.Targets(facts) {
+			read[t.Node] = true
+		}
+	}
+	var excluded []metric.NodeName
+	facts.EachNode(func(n *cluster.Node) bool {
+		if !read[n.Name] {
+			excluded = append(excluded, n.Name)
+		}
+		return true
+	})
+	return excluded, &metric.ReadError{
+		Reason: metric.NodeExcluded,
+		Err:    fmt.Errorf("its labels do not match the node selector %s", strings.Join(selectors, " or ")),
+	}
 }
 
 func sortTargets(targets []Target) {
