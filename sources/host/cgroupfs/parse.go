@@ -73,6 +73,17 @@ func Pairs(data []byte) iter.Seq2[[]byte, uint64] {
 	}
 }
 
+// Number returns the number of the first line with this name, in the form of Pairs. ok is false if there is
+// none.
+func Number(data []byte, name string) (value uint64, ok bool) {
+	for key, value := range Pairs(data) {
+		if string(key) == name {
+			return value, true
+		}
+	}
+	return 0, false
+}
+
 var newline, colon = []byte("\n"), []byte(":")
 
 // field returns the first word of a line, and the rest of the line.

@@ -30,10 +30,8 @@ func (v *Version) ParseCPUTime(data []byte) (uint64, error) {
 	if v == V1 {
 		return ParseUint(data)
 	}
-	for name, value := range Pairs(data) {
-		if string(name) == "usage_usec" && value < math.MaxUint64/1000 {
-			return value * 1000, nil
-		}
+	if value, ok := Number(data, "usage_usec"); ok && value < math.MaxUint64/1000 {
+		return value * 1000, nil
 	}
 	return 0, errors.New("parse cpu.stat: no number for usage_usec")
 }

@@ -41,13 +41,12 @@ func newProcessTable(dir string) (*processTable, error) {
 	if err != nil {
 		return p, fmt.Errorf("read the boot time, from which the ages of processes follow: %w", err)
 	}
-	for name, seconds := range cgroupfs.Pairs(stat) {
-		if string(name) == "btime" {
-			p.proc, p.boot = proc, time.Unix(int64(seconds), 0)
-			return p, nil
-		}
+	seconds, ok := cgroupfs.Number(stat, "btime")
+	if !ok {
+		return p, fmt.Errorf("read the boot time, from which the ages of processes follow: no btime in %s/stat", dir)
 	}
-	return p, fmt.Errorf("read the boot time, from which the ages of processes follow: no btime in %s/stat", dir)
+	p.proc, p.boot = proc, time.Unix(int64(seconds), 0)
+	return p, nil
 }
 
 // find returns a process, or nil if it has ended.

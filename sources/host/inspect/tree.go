@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -276,27 +274,19 @@ func readState(dir *os.Root, entries []fs.DirEntry) (populated, frozen bool) {
 		switch name := e.Name(); name {
 		case "cgroup.events": // of version 2
 			events, _ := dir.ReadFile(name)
-			populated = populated || hasLine(events, "populated 1")
-			frozen = frozen || hasLine(events, "frozen 1")
+			inside, _ := cgroupfs.Number(events, "populated")
+			stopped, _ := cgroupfs.Number(events, "frozen")
+			populated, frozen = populated || inside == 1, frozen || stopped == 1
 		case "pids.current":
 			current, _ := dir.ReadFile(name)
-			n, err := strconv.Atoi(strings.TrimSpace(string(current)))
-			populated = populated || err == nil && n > 0
+			n, _ := cgroupfs.ParseUint(current)
+			populated = populated || n > 0
 		case "freezer.state": // of version 1
 			freezer, err := dir.ReadFile(name)
-			frozen = frozen || err == nil && !hasLine(freezer, "THAWED")
+			frozen = frozen || err == nil && strings.TrimSpace(string(freezer)) != "THAWED"
 		}
 	}
 	return populated, frozen
-}
-
-func hasLine(text []byte, line string) bool {
-	for l := range bytes.Lines(text) {
-		if strings.TrimSpace(string(l)) == line {
-			return true
-		}
-	}
-	return false
 }
 
 // buildTree sorts the cgroups into the tree and reads their processes.

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path"
@@ -41,8 +40,6 @@ type Options struct {
 // Watcher watches the pods of this machine. Its methods must not be called concurrently.
 type Watcher struct {
 	opts    Options
-	trigger *os.File // the file with the number of all kills; nil until it is there
-	buffer  []byte
 	total   uint64
 	calm    time.Time // when total was last the same as before
 	scanned time.Time
@@ -82,18 +79,15 @@ func (c counters) since(e counters) counters {
 
 // New returns a Watcher. What was killed before its first Look is not found.
 func New(o Options) *Watcher {
-	return &Watcher{opts: o, buffer: make([]byte, 16<<10), levels: map[metric.CgroupPath]uint64{}, pods: map[metric.CgroupPath]*pod{}}
+	return &Watcher{opts: o, levels: map[metric.CgroupPath]uint64{}, pods: map[metric.CgroupPath]*pod{}}
 }
 
-// Close closes the Watcher, and the log.
-func (w *Watcher) Close() (err error) {
-	if w.opts.Log != nil {
-		err = w.opts.Log.Close()
+// Close closes the log.
+func (w *Watcher) Close() error {
+	if w.opts.Log == nil {
+		return nil
 	}
-	if w.trigger == nil {
-		return err
-	}
-	return errors.Join(err, w.trigger.Close())
+	return w.opts.Log.Close()
 }
 
 // Look returns the kills since the last call: those that are new, and those that were counted up. A cgroup that cannot be read does not affect the
@@ -126,43 +120,23 @@ func (w *Watcher) Look(now time.Time) (found []endlog.Kill, err error) {
 }
 
 // kills returns the number of all kills: of the pods or, on version 1, of the machine.
-func (w *Watcher) kills() (n uint64, err error) {
-	if w.trigger == nil {
-		name := path.Join(w.opts.Proc, "vmstat")
-		if w.opts.Unified {
-			if len(w.roots) == 0 {
-				return 0, nil // the next scan finds it
-			}
-			name = w.file(w.roots[0], "memory.events")
+func (w *Watcher) kills() (uint64, error) {
+	name := path.Join(w.opts.Proc, "vmstat")
+	if w.opts.Unified {
+		if len(w.roots) == 0 {
+			return 0, nil // the next scan finds it
 		}
-		file, err := os.Open(name)
-		if cgroupfs.IsRemoved(err) {
-			return w.total, nil
-		}
-		if err != nil {
-			return w.total, fmt.Errorf("count kills: %w", err)
-		}
-		w.trigger = file
+		name = w.file(w.roots[0], "memory.events")
 	}
-	length, err := w.trigger.ReadAt(w.buffer, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		_ = w.trigger.Close() // it was only read
-		w.trigger = nil
-		if cgroupfs.IsRemoved(err) {
-			return w.total, nil
-		}
+	data, err := os.ReadFile(name)
+	switch {
+	case cgroupfs.IsRemoved(err):
+		return w.total, nil
+	case err != nil:
 		return w.total, fmt.Errorf("count kills: %w", err)
 	}
-	return value(w.buffer[:length], "oom_kill"), nil
-}
-
-func value(data []byte, name string) uint64 {
-	for key, v := range cgroupfs.Pairs(data) {
-		if string(key) == name {
-			return v
-		}
-	}
-	return 0
+	n, _ := cgroupfs.Number(data, "oom_kill")
+	return n, nil
 }
 
 func (w *Watcher) file(p metric.CgroupPath, name string) string {
@@ -180,7 +154,10 @@ func (w *Watcher) read(p metric.CgroupPath, errs *cgroupfs.ErrorList) (c counter
 		errs.Add(cgroupfs.IgnoreRemoved(err))
 		return c, false
 	}
-	return counters{kills: value(data, "oom_kill"), groups: value(data, "oom_group_kill"), oom: value(data, "oom")}, true
+	c.kills, _ = cgroupfs.Number(data, "oom_kill")
+	c.groups, _ = cgroupfs.Number(data, "oom_group_kill")
+	c.oom, _ = cgroupfs.Number(data, "oom")
+	return c, true
 }
 
 // readLocal reads the oom of the cgroup's own limit.
@@ -189,7 +166,8 @@ func (w *Watcher) readLocal(p metric.CgroupPath) uint64 {
 	if err != nil {
 		return 0
 	}
-	return value(data, "oom")
+	n, _ := cgroupfs.Number(data, "oom")
+	return n
 }
 
 // scan reads the cgroups of all pods. The kernel killed between after and now.
