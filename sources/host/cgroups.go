@@ -5,7 +5,6 @@ package host
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -178,14 +177,12 @@ func (w *walker) visit(root int, p metric.CgroupPath) {
 	if st.Nlink == 2 || !w.options.mayContain(p) {
 		return
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	children, err := cgroupfs.Children(h.dir, p)
+	if err != nil {
 		w.errs = append(w.errs, fmt.Errorf("list cgroup %s: %w", dir, err))
 	}
-	for _, e := range entries {
-		if e.IsDir() {
-			w.visit(root, metric.CgroupPath(path.Join(string(p), e.Name())))
-		}
+	for _, child := range children {
+		w.visit(root, child)
 	}
 }
 

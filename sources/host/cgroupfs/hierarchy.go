@@ -186,16 +186,12 @@ func FindPodRoots(dir string) (roots []metric.CgroupPath, err error) {
 	for depth := 0; depth < maxRootDepth && len(roots) == 0; depth++ {
 		var next []metric.CgroupPath
 		for _, p := range level {
-			entries, err := os.ReadDir(path.Join(dir, string(p)))
-			if IgnoreRemoved(err) != nil {
+			children, err := Children(dir, p)
+			if err != nil {
 				errs.Add(fmt.Errorf("list cgroup %s: %w", p, err))
 			}
-			for _, e := range entries {
-				if !e.IsDir() {
-					continue
-				}
-				child := metric.CgroupPath(path.Join(string(p), e.Name()))
-				next = append(next, child)
+			next = append(next, children...)
+			for _, child := range children {
 				if podcgroup.Parse(child).Kind == podcgroup.Root {
 					roots = append(roots, child)
 				}
@@ -204,4 +200,16 @@ func FindPodRoots(dir string) (roots []metric.CgroupPath, err error) {
 		level = next
 	}
 	return roots, errs.Err()
+}
+
+// Children returns the cgroups in the cgroup p of the hierarchy that is mounted at dir. A cgroup that was
+// removed has none.
+func Children(dir string, p metric.CgroupPath) (children []metric.CgroupPath, err error) {
+	entries, err := os.ReadDir(path.Join(dir, string(p)))
+	for _, e := range entries {
+		if e.IsDir() {
+			children = append(children, metric.CgroupPath(path.Join(string(p), e.Name())))
+		}
+	}
+	return children, IgnoreRemoved(err)
 }

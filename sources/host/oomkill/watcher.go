@@ -216,7 +216,9 @@ func (w *Watcher) readLevel(p metric.CgroupPath) {
 // visit reads the cgroups of the pods below p, and returns those in which the kernel killed.
 func (w *Watcher) visit(p metric.CgroupPath, errs *cgroupfs.ErrorList) (changed []metric.CgroupPath) {
 	w.readLevel(p)
-	for _, child := range w.directories(p, errs) {
+	children, err := cgroupfs.Children(w.opts.Dir, p)
+	errs.Add(err)
+	for _, child := range children {
 		switch ref := podcgroup.Parse(child); ref.Kind {
 		case podcgroup.Class:
 			changed = append(changed, w.visit(child, errs)...)
@@ -247,17 +249,6 @@ func (w *Watcher) visit(p metric.CgroupPath, errs *cgroupfs.ErrorList) (changed 
 	return changed
 }
 
-func (w *Watcher) directories(p metric.CgroupPath, errs *cgroupfs.ErrorList) (all []metric.CgroupPath) {
-	entries, err := os.ReadDir(path.Join(w.opts.Dir, string(p)))
-	errs.Add(cgroupfs.IgnoreRemoved(err))
-	for _, e := range entries {
-		if e.IsDir() {
-			all = append(all, metric.CgroupPath(path.Join(string(p), e.Name())))
-		}
-	}
-	return all
-}
-
 // readContainers finds which containers of a pod the kernel killed in, and at which limit.
 func (w *Watcher) readContainers(p metric.CgroupPath, after, now time.Time, first bool, errs *cgroupfs.ErrorList) {
 	at := w.pods[p]
@@ -272,7 +263,8 @@ func (w *Watcher) readContainers(p metric.CgroupPath, after, now time.Time, firs
 		k.Scope = endlog.InContainer
 	}
 	left := d.kills
-	names := w.directories(p, errs)
+	names, err := cgroupfs.Children(w.opts.Dir, p)
+	errs.Add(err)
 	for _, name := range names {
 		c, ok := w.read(name, errs)
 		if !ok {
