@@ -2,7 +2,6 @@ package manager
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -59,20 +58,18 @@ const (
 // round.
 func (c *caller) awaitSlot(ctx context.Context) error {
 	if c.stuck() {
-		return &metric.ReadError{Reason: metric.NodeTimeout,
-			Err: fmt.Errorf("the read begun at %s ignores its deadline of %v and still runs", c.began.UTC().Format(time.RFC3339), c.timeout)}
+		return metric.ReadErrorf(metric.NodeTimeout, "the read begun at %s ignores its deadline of %v and still runs", c.began.UTC().Format(time.RFC3339), c.timeout)
 	}
 	c.meters.all.waiting.Inc()
 	defer c.meters.all.waiting.Dec()
 	if !c.slots.take(ctx, c.timeout) {
-		return &metric.ReadError{Reason: metric.NodeTimeout,
-			Err: fmt.Errorf("no read slot was free within %v: weir needs more processors, or raise --max-reads", c.timeout)}
+		return metric.ReadErrorf(metric.NodeTimeout, "no read slot was free within %v: weir needs more processors, or raise --max-reads", c.timeout)
 	}
 	c.meters.all.inFlight.Inc()
 	return nil
 }
 
-// call calls f with b after admit, and returns its error. If f ignores its deadline or ctx, b
+// call calls f with b after awaitSlot, and returns its error. If f ignores its deadline or ctx, b
 // stays with f, and another goroutine calls lost with the error. When f returns, kept is false,
 // and this goroutine must not use the source any more.
 func (c *caller) call(ctx context.Context, f fill, b *metric.Batch, lost func(error)) (kept bool, err error) {
@@ -139,8 +136,7 @@ func (c *caller) finish() bool {
 // watch is what the watchdog does.
 func (c *caller) watch() {
 	if lost := c.nextPhase(); lost != nil {
-		lost(&metric.ReadError{Reason: metric.NodeTimeout,
-			Err: fmt.Errorf("the read ignored its deadline of %v and was abandoned: %w", c.timeout, context.DeadlineExceeded)})
+		lost(metric.ReadErrorf(metric.NodeTimeout, "the read ignored its deadline of %v and was abandoned: %w", c.timeout, context.DeadlineExceeded))
 	}
 }
 

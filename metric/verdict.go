@@ -230,6 +230,11 @@ type ReadError struct {
 	Err    error
 }
 
+// ReadErrorf returns a *ReadError with this reason. The rest is as in fmt.Errorf.
+func ReadErrorf(reason Reason, format string, args ...any) error {
+	return &ReadError{Reason: reason, Err: fmt.Errorf(format, args...)}
+}
+
 // Error returns the reason and the cause.
 func (e *ReadError) Error() string { return fmt.Sprintf("%v: %v", e.Reason, e.Err) }
 

@@ -118,7 +118,7 @@ func (h *Host) Read(ctx context.Context, b *metric.Batch) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.mu.closed {
-		return &metric.ReadError{Reason: metric.NodeScrapeError, Err: fmt.Errorf("read host: %w", os.ErrClosed)}
+		return metric.ReadErrorf(metric.NodeScrapeError, "read host: %w", os.ErrClosed)
 	}
 	b.Resolution = time.Nanosecond
 	var errs cgroupfs.ErrorList

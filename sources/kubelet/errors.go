@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -14,11 +13,6 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/fetch"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
-
-// readError returns a *metric.ReadError that wraps err with a description of the failed step.
-func readError(reason metric.Reason, doing string, err error) error {
-	return &metric.ReadError{Reason: reason, Err: fmt.Errorf("%s: %w", doing, err)}
-}
 
 // reasonOf returns the reason for an error of a request that got no answer.
 func reasonOf(err error) metric.Reason {
@@ -71,5 +65,5 @@ func statusError(resp *http.Response, path string) error {
 	if resp.StatusCode/100 == 3 {
 		r.hint = "; redirects are not followed"
 	}
-	return readError(r.reason, "read "+path, fmt.Errorf("status %s%s: %s", resp.Status, r.hint, payload.Excerpt(body)))
+	return metric.ReadErrorf(r.reason, "read %s: status %s%s: %s", path, resp.Status, r.hint, payload.Excerpt(body))
 }

@@ -1,7 +1,6 @@
 package kubelet
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/weir-metrics/weir/metric"
@@ -18,8 +17,5 @@ func checkIdentity(commonName string, t *Target) error {
 	if !ok || t.Guessed || name == string(t.Node) {
 		return nil
 	}
-	return &metric.ReadError{
-		Reason: metric.NodeWrongIdentity,
-		Err:    fmt.Errorf("expected node %q, %s shows the certificate of node %q: the address may belong to another machine now", t.Node, t.Address, name),
-	}
+	return metric.ReadErrorf(metric.NodeWrongIdentity, "expected node %q, %s shows the certificate of node %q: the address may belong to another machine now", t.Node, t.Address, name)
 }

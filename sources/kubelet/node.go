@@ -179,7 +179,7 @@ func (s *Scraper) fetch(ctx context.Context, e *nodeEndpoint, maxBytes int64) (*
 	}).WithContext(ctx)
 	resp, err := s.roundTripper.RoundTrip(req)
 	if err != nil {
-		return nil, readError(reasonOf(err), "read "+e.path, err)
+		return nil, metric.ReadErrorf(reasonOf(err), "read %s: %w", e.path, err)
 	}
 	defer resp.Body.Close()
 	if err := checkIdentity(fetch.PeerCommonName(resp), &e.target); err != nil {
@@ -212,7 +212,7 @@ func (s *Scraper) fetch(ctx context.Context, e *nodeEndpoint, maxBytes int64) (*
 		if reasonOf(err) == metric.NodeTimeout {
 			reason = metric.NodeTimeout
 		}
-		return buf, readError(reason, "read "+e.path, err)
+		return buf, metric.ReadErrorf(reason, "read %s: %w", e.path, err)
 	}
 	return buf, nil
 }

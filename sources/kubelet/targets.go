@@ -112,10 +112,7 @@ func Excluded(scrapers []*Scraper, facts *cluster.Facts, host metric.NodeName) (
 		}
 		return true
 	})
-	return excluded, &metric.ReadError{
-		Reason: metric.NodeExcluded,
-		Err:    fmt.Errorf("its labels do not match the node selector %s", strings.Join(selectors, " or ")),
-	}
+	return excluded, metric.ReadErrorf(metric.NodeExcluded, "its labels do not match the node selector %s", strings.Join(selectors, " or "))
 }
 
 func sortTargets(targets []Target) {
@@ -140,10 +137,7 @@ func targetOf(n *cluster.Node, o *Options) Target {
 			}
 		}
 	}
-	return Target{Node: n.Name, Err: &metric.ReadError{
-		Reason: metric.NodeNoAddress,
-		Err:    fmt.Errorf("none of its %d addresses is of type %s; set address-types to a type it has", len(n.Addresses), strings.Join(o.AddressTypes, ", ")),
-	}}
+	return Target{Node: n.Name, Err: metric.ReadErrorf(metric.NodeNoAddress, "none of its %d addresses is of type %s; set address-types to a type it has", len(n.Addresses), strings.Join(o.AddressTypes, ", "))}
 }
 
 // maxPath bounds cluster.PathAnnotation, in bytes. Kubernetes allows 256 KiB.

@@ -15,10 +15,7 @@ const excerptBytes = 60
 func ParseError(body []byte, offset int, what string) error {
 	offset = min(max(offset, 0), len(body))
 	line := 1 + bytes.Count(body[:offset], []byte{'\n'})
-	return &metric.ReadError{
-		Reason: metric.NodeBadPayload,
-		Err:    fmt.Errorf("line %d (offset %d): %s: %s", line, offset, what, Excerpt(body[offset:])),
-	}
+	return metric.ReadErrorf(metric.NodeBadPayload, "line %d (offset %d): %s: %s", line, offset, what, Excerpt(body[offset:]))
 }
 
 // Excerpt returns the start of body, up to the end of its first line, quoted

@@ -1,7 +1,6 @@
 package payload
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
@@ -59,10 +58,7 @@ func (r *Request) Finish(b *metric.Batch, from int, err error, failed string) er
 		r.reportRefused(b)
 	}
 	if failed != "" {
-		return &metric.ReadError{
-			Reason: metric.NodeScrapeError,
-			Err:    fmt.Errorf("the kubelet reports %s 1: it could not read all of its statistics; see the kubelet's log", failed),
-		}
+		return metric.ReadErrorf(metric.NodeScrapeError, "the kubelet reports %s 1: it could not read all of its statistics; see the kubelet's log", failed)
 	}
 	return nil
 }

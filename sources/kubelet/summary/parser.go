@@ -16,7 +16,6 @@ package summary
 
 import (
 	"encoding/binary"
-	"fmt"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
@@ -91,10 +90,7 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	case !known:
 		err = payload.ParseError(body, 0, "neither node nor pods")
 	case req.Expect != "" && len(p.nodeName) > 0 && string(p.nodeName) != string(req.Expect) && unescape(p.nodeName) != string(req.Expect):
-		err = &metric.ReadError{
-			Reason: metric.NodeWrongIdentity,
-			Err:    fmt.Errorf("expected node %q, the summary is of node %q: its address may belong to another machine now", req.Expect, unescape(p.nodeName)),
-		}
+		err = metric.ReadErrorf(metric.NodeWrongIdentity, "expected node %q, the summary is of node %q: its address may belong to another machine now", req.Expect, unescape(p.nodeName))
 	}
 	err = p.req.Finish(b, base, err, "")
 	p.scan, p.batch, p.nodeName, p.zeroPressure = scanner{}, nil, nil, [maxPressureDepth][]byte{}
