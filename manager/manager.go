@@ -88,8 +88,7 @@ func New(options Options) *Manager {
 // queues, and returns nil when everything has ended. If that takes longer than Options.Shutdown,
 // the error names what still runs. Run can be called once.
 func (m *Manager) Run(ctx context.Context) error {
-	now := time.Now()
-	if !m.began.CompareAndSwap(nil, &now) {
+	if !m.began.CompareAndSwap(nil, new(time.Now())) {
 		return errors.New("the manager has been run before")
 	}
 	m.sourcesCtx = ctx

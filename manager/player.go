@@ -64,10 +64,7 @@ func (m *Manager) startRecorded(b *metric.Batch, spare *pool) *runner {
 	r.pool = spare
 	m.mu.sources[spec.Name] = r
 	m.mu.Unlock()
-	if m.complete.Load() == nil {
-		now := time.Now()
-		m.complete.Store(&now)
-	}
+	m.complete.CompareAndSwap(nil, new(time.Now()))
 	if err := r.assemble(); err != nil {
 		r.meters.erred(stageOpen, err)
 	}

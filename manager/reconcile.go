@@ -15,9 +15,8 @@ func (m *Manager) reconcile() {
 	if news := m.ask(facts); news || !m.settled {
 		m.follow()
 	}
-	if m.complete.Load() == nil && m.known(facts) {
-		now := time.Now()
-		m.complete.Store(&now)
+	if m.known(facts) {
+		m.complete.CompareAndSwap(nil, new(time.Now()))
 	}
 }
 

@@ -59,7 +59,6 @@ type Exchange struct {
 
 	mu struct {
 		sync.Mutex
-		peers map[string]*peer // by name
 		ended bool
 		wait  sync.WaitGroup
 	}
@@ -69,7 +68,7 @@ type Exchange struct {
 type members struct {
 	self  string
 	all   []Member
-	peers map[string]*peer
+	peers map[string]*peer // by name; of all but self
 }
 
 // New returns an Exchange without members.
@@ -77,7 +76,6 @@ func New(o Options) *Exchange {
 	x := &Exchange{o: o.withDefaults()}
 	x.mail.boxes = map[metric.SourceKey]chan letter{}
 	x.mail.free.New = func() any { return new(metric.Batch) }
-	x.mu.peers = map[string]*peer{}
 	x.members.Store(&members{})
 	x.meters = newMeters(x)
 	return x
@@ -91,12 +89,13 @@ func (e *Exchange) SetMembers(self string, all []Member) {
 	if e.mu.ended {
 		return
 	}
+	before := e.members.Load().peers
 	now := make(map[string]*peer, len(all))
 	for _, m := range all {
 		if m.Name == self {
 			continue
 		}
-		if p := e.mu.peers[m.Name]; p != nil && p.member.URL == m.URL && p.member.Transport == m.Transport {
+		if p := before[m.Name]; p != nil && p.member.URL == m.URL && p.member.Transport == m.Transport {
 			now[m.Name] = p
 			continue
 		}
@@ -105,12 +104,11 @@ func (e *Exchange) SetMembers(self string, all []Member) {
 		now[m.Name] = p
 		e.mu.wait.Go(func() { p.follow(ctx) })
 	}
-	for name, p := range e.mu.peers {
+	for name, p := range before {
 		if now[name] != p {
 			p.stop()
 		}
 	}
-	e.mu.peers = now
 	e.members.Store(&members{self: self, all: all, peers: now})
 }
 
@@ -118,7 +116,7 @@ func (e *Exchange) SetMembers(self string, all []Member) {
 func (e *Exchange) Close() error {
 	e.mu.Lock()
 	e.mu.ended = true
-	for _, p := range e.mu.peers {
+	for _, p := range e.members.Load().peers {
 		p.stop()
 	}
 	e.mu.Unlock()

@@ -131,6 +131,3 @@ func (c *NameCache[T]) Find(key []byte) (*CachedName[T], bool) {
 	name.round = c.round
 	return name, found
 }
-
-// Len returns how many names are kept.
-func (c *NameCache[T]) Len() int { return len(c.byHash) }
