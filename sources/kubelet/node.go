@@ -157,7 +157,11 @@ func (s *Scraper) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Batch)
 		return err
 	}
 	b.NodeTime = buf.date
-	err = e.parser.Parse(buf.body.Bytes(), s.parseRequest(&e.target, b.Began, b.Ended, most.samples), b)
+	req := payload.Request{Node: e.target.Node, Received: payload.Midpoint(b.Began, b.Ended), MaxSamples: most.samples}
+	if !e.target.Guessed {
+		req.Expect = e.target.Node
+	}
+	err = e.parser.Parse(buf.body.Bytes(), req, b)
 	if read, ok := errors.AsType[*metric.ReadError](err); ok {
 		read.Err = fmt.Errorf("parse %s: %w", e.path, read.Err)
 	}

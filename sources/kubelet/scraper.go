@@ -7,11 +7,9 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/sources/kubelet/fetch"
-	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
 // Scraper has what the reads of all nodes share. Several goroutines may call its methods at once.
@@ -155,17 +153,4 @@ func (s *Scraper) clientCertificate() (pair *tls.Certificate, changed bool, err 
 func (s *Scraper) Close() error {
 	s.transport.CloseIdleConnections()
 	return nil
-}
-
-// parseRequest returns the description of a read for the parser of its payload.
-func (s *Scraper) parseRequest(t *Target, began, ended time.Time, maxSamples int) payload.Request {
-	r := payload.Request{
-		Node: t.Node, Expect: t.Node,
-		Received:   payload.Midpoint(began, ended),
-		MaxSamples: maxSamples,
-	}
-	if t.Guessed {
-		r.Expect = ""
-	}
-	return r
 }

@@ -82,18 +82,15 @@ func (t *Transport) connect(ctx context.Context, to server, s *answerBuffer) (*c
 
 // startTLS does the TLS handshake.
 func (c *conn) startTLS(ctx context.Context, t *Transport, s *answerBuffer) error {
-	shared := t.tls
-	own := shared
+	own := t.tls.Clone()
 	if t.RootCAs != nil {
-		own = own.Clone()
 		own.RootCAs = t.RootCAs()
 	}
-	if shared.ServerName == "" {
+	if own.ServerName == "" {
 		host, _, err := net.SplitHostPort(c.server.host)
 		if err != nil {
 			return fmt.Errorf("find the name of the server: %w", err)
 		}
-		own = own.Clone()
 		own.ServerName = host
 	}
 	secured := tls.Client(c.Conn, own)
@@ -109,7 +106,7 @@ func (c *conn) startTLS(ctx context.Context, t *Transport, s *answerBuffer) erro
 	if certificates := secured.ConnectionState().PeerCertificates; len(certificates) > 0 {
 		c.peerCommonName = certificates[0].Subject.CommonName
 	}
-	tlsmemory.FreeHandshake(secured, shared)
+	tlsmemory.FreeHandshake(secured, t.tls)
 	c.Conn = secured
 	return nil
 }

@@ -201,6 +201,3 @@ func (p *Parser) setStart(i int32, start int64) {
 	in := &p.batch.Samples[i].Instance
 	in.Start, in.Origin = start, metric.StartReported
 }
-
-// Names returns how many names are kept.
-func (p *Parser) Names() int { return p.names.known }
