@@ -173,9 +173,9 @@ func (w *Watcher) readLocal(p metric.CgroupPath) uint64 {
 // scan reads the cgroups of all pods. The kernel killed between after and now.
 func (w *Watcher) scan(after, now time.Time, first bool, errs *cgroupfs.ErrorList) {
 	w.scanned, w.reached = now, ""
-	if _, err := os.Stat(path.Join(w.opts.Dir, string(w.root()))); len(w.roots) == 0 || err != nil {
-		roots, err := cgroupfs.FindPodRoots(w.opts.Dir)
-		w.roots = roots
+	if len(w.roots) == 0 || !w.exists(w.roots[0]) {
+		var err error
+		w.roots, err = cgroupfs.FindPodRoots(w.opts.Dir)
 		errs.Add(err)
 	}
 	for _, p := range w.pods {
@@ -192,13 +192,6 @@ func (w *Watcher) scan(after, now time.Time, first bool, errs *cgroupfs.ErrorLis
 		w.readContainers(p, after, now, first, errs)
 	}
 	maps.DeleteFunc(w.pods, func(_ metric.CgroupPath, p *pod) bool { return !p.seen && !p.isUndecided() })
-}
-
-func (w *Watcher) root() metric.CgroupPath {
-	if len(w.roots) == 0 {
-		return "/"
-	}
-	return w.roots[0]
 }
 
 // readLevel reads a cgroup above pods. Of those whose limit was reached, reached becomes the lowest.
@@ -365,9 +358,13 @@ func (c *container) goesOn(f *endlog.Kill) endlog.Kill {
 // runs reports whether a cgroup is there and has processes. Version 1 does not report the latter.
 func (w *Watcher) runs(p metric.CgroupPath) bool {
 	if !w.opts.Unified {
-		_, err := os.Stat(path.Join(w.opts.Dir, string(p)))
-		return err == nil
+		return w.exists(p)
 	}
 	data, err := os.ReadFile(w.file(p, "cgroup.events"))
 	return err == nil && !bytes.Contains(data, []byte("populated 0"))
+}
+
+func (w *Watcher) exists(p metric.CgroupPath) bool {
+	_, err := os.Stat(path.Join(w.opts.Dir, string(p)))
+	return err == nil
 }
