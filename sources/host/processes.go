@@ -104,7 +104,7 @@ func countProcesses(dirs []cgroupDir, proc string, hidden bool) (processCounts, 
 		data, err := os.ReadFile(path.Join(dirs[i].dir, "cgroup.procs"))
 		if err != nil {
 			c.processes, c.files = -1, -1
-			if dirs[i].stillExists() && !isUnsupported(err) {
+			if dirs[i].stillExists() && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENODEV) {
 				errs = append(errs, fmt.Errorf("list processes: %w", err))
 			}
 			continue
@@ -182,8 +182,4 @@ func openFiles(fds string) int64 {
 		return -1
 	}
 	return int64(len(entries)) // none if the process has ended
-}
-
-func isUnsupported(err error) bool {
-	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENODEV)
 }

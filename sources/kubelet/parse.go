@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -121,12 +122,7 @@ func (o *Options) config(source, config string) error {
 }
 
 // port returns the port for targets that have none of their own.
-func (o *Options) port() int {
-	if o.Port != 0 {
-		return o.Port
-	}
-	return DefaultPort
-}
+func (o *Options) port() int { return cmp.Or(o.Port, DefaultPort) }
 
 // split splits s at any of the separators and omits empty parts.
 func split(s, separators string) []string {

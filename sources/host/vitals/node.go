@@ -176,9 +176,7 @@ func findDiskRoots(o *Options) diskRoots {
 	if dir := filepath.Join(d.images, overlaySnapshots); exists(dir) {
 		d.images = dir
 	}
-	if d.layers = o.LayerRoot; d.layers == "" {
-		d.layers = d.images
-	}
+	d.layers = cmp.Or(o.LayerRoot, d.images)
 	return d
 }
 

@@ -137,8 +137,6 @@ func (p *Parser) child(parent *subject, kind byte, raw []byte) *subject {
 		p.lastID++
 		s.id = p.lastID
 		p.setEntity(s, parent, kind, raw)
-	}
-	if !found {
 		s.tooLong = parent != nil && parent.tooLong || payload.IsTooLong(&s.entity, s.uid)
 	}
 	if s.tooLong {
