@@ -6,6 +6,7 @@
 //
 //	end.go     End, and what was used before it
 //	detect.go  Ends: which ends a change of a pod shows
-//	kill.go    Kill: what agents read of the kernel, and which end it caused
+//	kill.go    Kill: what agents read of the kernel, and which ends it can have caused
+//	match.go   which of several kills caused which end
 //	log.go     Log: what is kept, and what is read
 package endlog

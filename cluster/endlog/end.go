@@ -33,6 +33,8 @@ type End struct {
 	// Kill is what the agent of the node read of the kernel about it; nil if nothing. If its scope is Child,
 	// the run goes on, and Run has only its ID.
 	Kill *Kill
+	// retracted means that the kill of a child ended the run after all. The run has an end of its own.
+	retracted bool
 }
 
 // Run is one run of a container that ended.

@@ -23,6 +23,21 @@ const (
 	Child       Scope = "child"
 )
 
+// Doubt is why the limit of a Kill is not certain. The zero Doubt is none.
+type Doubt string
+
+// The doubts.
+const (
+	// Earlier means that the limit was reached some seconds before the kill was counted.
+	Earlier Doubt = "earlier"
+	// Several means that several limits, or several kills, fit.
+	Several Doubt = "several"
+	// Uncounted means that the kernel does not count whose limit was reached (Linux before 5.2).
+	Uncounted Doubt = "uncounted"
+	// Late means that the agent reported the kill of a child, and that the run ended soon after.
+	Late Doubt = "late"
+)
+
 // Kill is what an agent read of the kernel's counters about processes of one pod that were killed for
 // memory. Its fields are the JSON of the agents' API.
 type Kill struct {
@@ -40,6 +55,13 @@ type Kill struct {
 	Limit Scope `json:"limit,omitempty"`
 	// Slice is the path of the cgroup whose limit was reached, if Limit is InSlice.
 	Slice metric.CgroupPath `json:"slice,omitempty"`
+	// Inner means, if Limit is InContainer, that it is the limit of a cgroup in the container.
+	Inner bool `json:"inner,omitempty"`
+	// NUMA means, if Limit is InNode, that only the NUMA nodes that the process may use had no memory left.
+	NUMA bool `json:"numa,omitempty"`
+	// Logged means that the kernel's log has the limit. The counters show InNode only by what they lack.
+	Logged bool  `json:"logged,omitempty"`
+	Doubt  Doubt `json:"doubt,omitempty"`
 	// Processes is how many were killed, Whole that they were killed together (memory.oom.group).
 	Processes uint64 `json:"processes"`
 	Whole     bool   `json:"whole,omitempty"`
@@ -48,6 +70,8 @@ type Kill struct {
 	// The counters rose after After, and at At they had risen, by the node's clock.
 	After time.Time `json:"after"`
 	At    time.Time `json:"at"`
+	// Files means that files in memory that are in no container are a considerable part of the pod's limit.
+	Files bool `json:"-"`
 	// New is how many kills are new in a Kill that an agent found just now. Processes that were killed
 	// together count once.
 	New uint64 `json:"-"`
@@ -55,6 +79,7 @@ type Kill struct {
 	node metric.NodeName
 	// unnamed means that the container of a Child was not known.
 	unnamed bool
+	origin  killKey // of the Kill that the agent reported
 }
 
 // Process is a process as the kernel's log names it.
@@ -92,25 +117,41 @@ func (k *Kill) key() killKey {
 	return killKey{k.node, k.UID, k.ContainerID, k.Scope, k.Limit, k.After.UnixNano()}
 }
 
-// cleanup is how long after the kill of its processes a container may end.
-const cleanup = 10 * time.Second
+// How long after the kill of its processes a container may end: one whose other processes have to notice, and one that
+// the agent saw end, or whose processes were all killed. Much memory takes seconds to free.
+const (
+	cleanup     = 10 * time.Second
+	longCleanup = time.Minute
+)
 
-// ended reports whether k ended the run of e. A kill of a container whose cgroup was gone is that of a run
-// which the runtime reports as killed, or of the pod's only container.
+// ended reports whether k can have ended the run of e. A kill of a container whose cgroup was gone is that of a run
+// which the runtime reports as killed, or of the pod's only container. That of a child ended the run if SIGKILL did.
 func (k *Kill) ended(e *End) bool {
-	if e.Container == "" || k.Scope == Child || k.UID != e.Pod.ReportedUID() || k.node != e.Pod.Node || k.ContainerID != "" && k.ContainerID != e.Run.ID {
+	if e.Container == "" || k.UID != e.Pod.ReportedUID() || k.node != e.Pod.Node || k.ContainerID != "" && k.ContainerID != e.Run.ID {
 		return false
 	}
-	if e.At.Before(k.After.Truncate(time.Second)) || e.At.After(k.At.Add(cleanup)) { // statuses are cut to the second
+	most := cleanup
+	if k.isOf(e) {
+		most = longCleanup
+	}
+	if e.At.Before(k.After.Truncate(time.Second)) || e.At.After(k.At.Add(most)) || e.Run.Started.After(k.At) { // statuses are cut to the second
 		return false
+	}
+	if k.Scope == Child {
+		return k.ContainerID != "" && e.Run.killed()
 	}
 	return e.Run.Reason == "OOMKilled" || e.Run.killed() && (k.ContainerID != "" || len(e.Pod.Containers) == 1)
+}
+
+// isOf reports whether k is known to be that of the run.
+func (k *Kill) isOf(e *End) bool {
+	return k.Scope != Child && k.ContainerID != "" && k.ContainerID == e.Run.ID
 }
 
 // AddKills records what the agent of a node reports, at most the last maxKills. It may get the same kills
 // again. pods are those of the node, and state is the node's.
 func (l *Log) AddKills(node metric.NodeName, kills []Kill, pods map[metric.PodUID]*cluster.Pod, state NodeState) {
-	now := l.opts.Now()
+	now, changed := l.opts.Now(), map[metric.PodUID]bool{}
 	for _, k := range kills[max(0, len(kills)-maxKills):] {
 		p := pods[k.UID]
 		if p != nil {
@@ -118,22 +159,24 @@ func (l *Log) AddKills(node metric.NodeName, kills []Kill, pods map[metric.PodUI
 		}
 		c := p.ContainerByID(k.ContainerID)
 		k.node, k.unnamed = node, c == nil
+		k.origin = k.key()
 		if now.Sub(k.At) > l.opts.MaxAge || k.At.Sub(now) > l.opts.MaxAge || !k.isValid() || !l.keepKill(&k) {
 			continue
 		}
-		if k.Scope != Child {
-			l.matchKill(&k)
-		} else if c != nil {
+		if changed[k.UID] = true; k.Scope == Child && c != nil {
 			l.add(End{Pod: p, Container: c.Name, Run: Run{ID: k.ContainerID}, At: k.At, Seen: now, Node: state, Kill: &k}, now)
 		}
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.matchKills(changed)
 }
 
 // isValid reports whether an agent can have found k.
 func (k *Kill) isValid() bool {
 	const longest = 1024 // of a path
 	scopes := []Scope{"", InContainer, InPod, InSlice, InNode}
-	return k.UID != "" && len(k.UID)+len(k.ContainerID)+len(k.Slice)+len(k.Namespace)+len(k.Pod)+len(k.Container) <= longest && (k.Process == nil || len(k.Process.Name) <= longest) && !k.At.Before(k.After) &&
+	return k.UID != "" && len(k.UID)+len(k.ContainerID)+len(k.Slice)+len(k.Namespace)+len(k.Pod)+len(k.Container)+len(k.Doubt) <= longest && (k.Process == nil || len(k.Process.Name) <= longest) && !k.At.Before(k.After) &&
 		slices.Contains(scopes, k.Limit) && (k.Scope == Child || k.Scope != "" && slices.Contains(scopes, k.Scope))
 }
 
@@ -153,31 +196,8 @@ func (l *Log) keepKill(k *Kill) bool {
 	return true
 }
 
-// matchKill adds k to the ends that are known and that it caused.
-func (l *Log) matchKill(k *Kill) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for key, old := range l.ends {
-		if key.uid == k.UID && old.Kill == nil && k.ended(old) {
-			e := *old // readers may have the old one
-			e.Kill = k
-			l.ends[key] = &e
-		}
-	}
-}
-
-// killOf returns the kill that ended e, of those that are known; nil if there is none. l is locked.
-func (l *Log) killOf(e *End) (found *Kill) {
-	for key, k := range l.kills {
-		if key.uid == e.Pod.ReportedUID() && k.ended(e) && (found == nil || k.At.After(found.At)) {
-			found = k
-		}
-	}
-	return found
-}
-
-// Killed returns how often the kernel killed for memory, by node, pod and container. A runtime may report the
-// kill of a child as the reason of its run's end, later: that counts once.
+// Killed returns how often the kernel killed for memory, by node, pod and container. The kill of a child may be that
+// of its run's end, too, or be reported as its reason: that counts once.
 func (l *Log) Killed() map[metric.Entity]int {
 	counts, lostChild := map[metric.Entity]int{}, map[metric.ContainerID]bool{}
 	ends := l.In("")
@@ -187,7 +207,7 @@ func (l *Log) Killed() map[metric.Entity]int {
 		}
 	}
 	for _, e := range ends {
-		if e.Kill == nil && (e.Run.Reason != "OOMKilled" || !e.Run.killed() && lostChild[e.Run.ID]) {
+		if e.Kill == nil && (e.Run.Reason != "OOMKilled" || !e.Run.killed() && lostChild[e.Run.ID]) || e.Kill != nil && e.Kill.Doubt == Late && lostChild[e.Run.ID] {
 			continue
 		}
 		n := 1

@@ -2,6 +2,7 @@ package endlog_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,9 +52,24 @@ func TestKillsEndRuns(t *testing.T) {
 		"the agent saw the container": {killed, func(k *endlog.Kill) { k.ContainerID = "app-1" }, true},
 		"another container":           {killed, func(k *endlog.Kill) { k.ContainerID = "proxy-1" }, false},
 		"another pod":                 {killed, func(k *endlog.Kill) { k.UID = "u2" }, false},
-		"a child":                     {killed, child, false},
-		"a minute before":             {killed, func(k *endlog.Kill) { k.At, k.After = k.At.Add(-time.Minute), k.After.Add(-time.Minute) }, false},
-		"a minute later":              {killed, func(k *endlog.Kill) { k.At, k.After = k.At.Add(time.Minute), k.After.Add(time.Minute) }, false},
+		"a child, long before": {killed, func(k *endlog.Kill) {
+			child(k)
+			k.At, k.After = k.At.Add(-20*time.Second), k.After.Add(-20*time.Second)
+		}, false},
+		"a child, right before":    {killed, child, true},
+		"a child, and an own exit": {crash, child, false},
+		"a run that began after it": {func(p *cluster.Pod) {
+			p.Containers = p.Containers[:1]
+			p.Containers[0].StartedAt = noon.Add(-2 * time.Second)
+			killed(p)
+			p.Containers[0].Previous.EndedAt = noon
+		}, nil, false},
+		"a container that took long to end": {killed, func(k *endlog.Kill) {
+			k.ContainerID, k.Whole = "app-1", true
+			k.At, k.After = k.At.Add(-30*time.Second), k.After.Add(-30*time.Second)
+		}, true},
+		"a minute before": {killed, func(k *endlog.Kill) { k.At, k.After = k.At.Add(-time.Minute), k.After.Add(-time.Minute) }, false},
+		"a minute later":  {killed, func(k *endlog.Kill) { k.At, k.After = k.At.Add(time.Minute), k.After.Add(time.Minute) }, false},
 		"the same second, which is cut": {killed, func(k *endlog.Kill) {
 			k.After, k.At = noon.Add(-1200*time.Millisecond), noon.Add(-1100*time.Millisecond)
 		}, true},
@@ -112,6 +128,91 @@ func TestChildIsAnEnd(t *testing.T) {
 	now = noon.Add(2 * time.Hour)
 	if ends, kills := l.In(""), l.Kills(); len(ends) != 0 || len(kills) != 0 {
 		t.Errorf("two hours later there are %d ends and %d kills, want none", len(ends), len(kills))
+	}
+}
+
+// run returns the pod after a run of a container, by its ID, that SIGKILL ended.
+func run(container, id string, began, ended time.Duration) *cluster.Pod {
+	return pod(func(p *cluster.Pod) {
+		c := &p.Containers[map[string]int{"app": 0, "proxy": 1}[container]]
+		c.ID, c.State, c.StartedAt = "", cluster.StateWaiting, time.Time{}
+		c.Previous = &cluster.PreviousRun{LastID: metric.ContainerID(id), StartedAt: noon.Add(began), EndedAt: noon.Add(ended), EndReason: "OOMKilled", ExitCode: 137}
+	})
+}
+
+// TestEachRunHasItsKill checks which of several kills is that of which run, in each order in which they can be
+// known. Times are those before noon.
+func TestEachRunHasItsKill(t *testing.T) {
+	at := func(limit endlog.Scope, id string, when time.Duration, change func(*endlog.Kill)) endlog.Kill {
+		k := endlog.Kill{UID: "u1", ContainerID: metric.ContainerID(id), Scope: limit, Limit: limit, Processes: 1, After: noon.Add(when - 250*time.Millisecond), At: noon.Add(when)}
+		if change != nil {
+			change(&k)
+		}
+		return k
+	}
+	const s = time.Second
+	for what, c := range map[string]struct {
+		runs  []*cluster.Pod
+		kills []endlog.Kill
+		want  string
+	}{
+		"two runs": {[]*cluster.Pod{run("app", "a1", -3600*s, -9*s), run("app", "a2", -8*s, -4*s)},
+			[]endlog.Kill{at("pod", "", -8750*time.Millisecond, nil), at("container", "", -3750*time.Millisecond, nil)}, "a1 pod, a2 container"},
+		"two containers": {[]*cluster.Pod{run("app", "a1", -3600*s, -9*s), run("proxy", "p1", -3600*s, -4*s)},
+			[]endlog.Kill{at("pod", "", -8750*time.Millisecond, nil), at("container", "", -3750*time.Millisecond, nil)}, "a1 pod, p1 container"},
+		"two containers, and one kill": {[]*cluster.Pod{run("app", "a1", -3600*s, -9*s), run("proxy", "p1", -3600*s, -4*s)},
+			[]endlog.Kill{at("pod", "", -8750*time.Millisecond, nil)}, "a1 pod"},
+		"two containers within a second": {[]*cluster.Pod{run("app", "a1", -3600*s, -4*s), run("proxy", "p1", -3600*s, -4*s)},
+			[]endlog.Kill{at("pod", "", -3800*time.Millisecond, nil), at("container", "", -3750*time.Millisecond, nil)}, "a1 pod several, p1 container several"},
+		"the same, and the log has the container": {[]*cluster.Pod{run("app", "a1", -3600*s, -4*s), run("proxy", "p1", -3600*s, -4*s)},
+			[]endlog.Kill{at("pod", "", -3800*time.Millisecond, nil), at("container", "p1", -3750*time.Millisecond, nil)}, "a1 pod, p1 container"},
+		"two containers that were killed together": {[]*cluster.Pod{run("app", "a1", -3600*s, -4*s), run("proxy", "p1", -3600*s, -4*s)},
+			[]endlog.Kill{at("node", "", -3800*time.Millisecond, func(k *endlog.Kill) { k.Processes = 2 })}, "a1 node, p1 node"},
+		"one of two containers within a second": {[]*cluster.Pod{run("app", "a1", -3600*s, -4*s), run("proxy", "p1", -3600*s, -4*s)},
+			[]endlog.Kill{at("pod", "", -3800*time.Millisecond, nil)}, "a1 pod several"},
+		"a child that was the end": {[]*cluster.Pod{run("app", "a1", -3600*s, -4*s)},
+			[]endlog.Kill{at("child", "a1", -6*s, func(k *endlog.Kill) { k.Limit = "pod" })}, "a1 pod late"},
+		"the last of three children was the end": {[]*cluster.Pod{run("app", "a1", -3600*s, -4*s)},
+			[]endlog.Kill{at("child", "a1", -6*s, func(k *endlog.Kill) {
+				k.Limit, k.Processes, k.After = "pod", 3, noon.Add(-time.Minute)
+			})}, "a1 goes on 3, a1 pod late"},
+		"a child, and then the container": {[]*cluster.Pod{run("app", "a1", -3600*s, -4*s)},
+			[]endlog.Kill{at("child", "a1", -8*s, func(k *endlog.Kill) { k.Limit = "pod" }), at("container", "", -4*s, nil)}, "a1 container, a1 goes on 1"},
+	} {
+		steps := len(c.runs) + len(c.kills)
+		for order := range 1 << steps {
+			now := noon
+			l := newLog(100, &now)
+			before := pod(func(p *cluster.Pod) { p.Containers[0].ID = "a1" })
+			do := func(i int) {
+				if i < len(c.runs) {
+					l.Changed(before, c.runs[i], nil, ready)
+				} else {
+					report(l, before, c.kills[i-len(c.runs)])
+				}
+			}
+			for _, first := range []bool{true, false} { // those of the set bits come first
+				for i := range steps {
+					if (order>>i&1 == 1) == first {
+						do(i)
+					}
+				}
+			}
+			var got []string
+			for _, e := range l.In("") {
+				switch k := e.Kill; {
+				case k == nil:
+				case e.GoesOn():
+					got = append(got, fmt.Sprintf("%s goes on %d", e.Run.ID, k.Processes))
+				default:
+					got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Run.ID, k.Limit, k.Doubt)))
+				}
+			}
+			slices.Sort(got)
+			if got := strings.Join(got, ", "); got != c.want {
+				t.Errorf("%s, in order %b: got %q, want %q", what, order, got, c.want)
+			}
+		}
 	}
 }
 
@@ -208,5 +309,18 @@ func TestKilledCounts(t *testing.T) {
 	l.Changed(pod(killed), pod(func(p *cluster.Pod) { killed(p); outlived(p) }), nil, ready)
 	if diff := cmp.Diff(want, l.Killed()); diff != "" {
 		t.Errorf("the runtime reports the kill of the child, too (-want +got):\n%s", diff)
+	}
+}
+
+// TestKillOfChildThatWasTheEndCountsOnce checks counts if a container ends by what seemed to be the kill of a child.
+func TestKillOfChildThatWasTheEndCountsOnce(t *testing.T) {
+	for processes, since := range map[int]time.Duration{1: 3 * time.Second, 4: time.Minute} {
+		now := noon
+		l := newLog(10, &now)
+		report(l, pod(nil), kill(func(k *endlog.Kill) { child(k); k.Processes, k.After = uint64(processes), noon.Add(-since) }))
+		l.Changed(pod(nil), pod(killed), nil, ready)
+		if got := l.Killed()[metric.Entity{Kind: metric.Node, Node: "n1"}]; got != processes {
+			t.Errorf("%d processes were killed, the last with the container: counted %d", processes, got)
+		}
 	}
 }

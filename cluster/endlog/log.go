@@ -120,13 +120,14 @@ func (l *Log) add(e End, now time.Time) {
 	if !known && usage != nil {
 		e.Before = usage(&e)
 	}
-	l.keep(k, &e, now)
-	if !known && e.Kill == nil && l.opts.Killed != nil && (e.Run.Reason == "OOMKilled" || e.Run.killed()) {
+	e = l.keep(k, &e, now)
+	if !known && (e.Kill == nil || e.Kill.Doubt == Late) && l.opts.Killed != nil && (e.Run.Reason == "OOMKilled" || e.Run.killed()) {
 		l.opts.Killed(&e)
 	}
 }
 
-func (l *Log) keep(k key, e *End, now time.Time) {
+// keep keeps e, and returns it with its kill.
+func (l *Log) keep(k key, e *End, now time.Time) End {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if old := l.ends[k]; old != nil {
@@ -135,14 +136,16 @@ func (l *Log) keep(k key, e *End, now time.Time) {
 			e.At = old.At
 		}
 	}
-	if e.Kill == nil {
-		e.Kill = l.killOf(e)
-	}
 	l.ends[k] = e
+	if !e.GoesOn() { // AddKills matches all that it has
+		l.matchKills(map[metric.PodUID]bool{k.uid: true})
+	}
+	kept := *l.ends[k]
 	if len(l.ends) > l.opts.MaxEnds {
 		maps.DeleteFunc(l.ends, func(_ key, e *End) bool { return l.isOld(e, now) })
 		l.dropped += makeRoom(l.ends, l.opts.MaxEnds, func(e *End) (metric.Namespace, time.Time) { return e.Pod.Namespace, e.At })
 	}
+	return kept
 }
 
 // makeRoom drops the cluster.Surplus of the namespaces, until a tenth of the places is free. It returns how many it
@@ -170,7 +173,7 @@ func (l *Log) In(namespace metric.Namespace) (ends []*End) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	for _, e := range l.ends {
-		if (namespace == "" || e.Pod.Namespace == namespace) && !l.isOld(e, now) {
+		if (namespace == "" || e.Pod.Namespace == namespace) && !l.isOld(e, now) && !e.retracted {
 			ends = append(ends, e)
 		}
 	}
