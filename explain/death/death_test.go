@@ -39,6 +39,7 @@ import (
 //	    event kubelet app Killing -1s [x3 since -5m]: message    on the pod, of a source and a container (- for none)
 //	    nodeevent SystemOOM -1s
 //	    kill pod [limit=pod] [slice=/kubepods] [processes=3] [id=c1] [whole] [process=java] [rss=187Mi]     what the agent read
+//	         [inner] [numa] [logged] [doubt=late]
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -179,6 +180,10 @@ func factsOf(t *testing.T, d *datadriven.TestData) death.Facts {
 			k := attributes(words[1:])
 			end.Kill = &endlog.Kill{Scope: endlog.Scope(words[0]), Limit: endlog.Scope(k["limit"]), Slice: metric.CgroupPath(k["slice"]), ContainerID: metric.ContainerID(k["id"]), Processes: max(1, uint64(k.number("processes"))), After: noon.Add(-time.Second), At: noon}
 			_, end.Kill.Whole = k["whole"]
+			_, end.Kill.Inner = k["inner"]
+			_, end.Kill.NUMA = k["numa"]
+			_, end.Kill.Logged = k["logged"]
+			end.Kill.Doubt = endlog.Doubt(k["doubt"])
 			if k["process"] != "" {
 				end.Kill.Process = &endlog.Process{Name: k["process"], PID: 4711, RSS: uint64(quantity("0" + k["rss"]))}
 			}

@@ -1,6 +1,7 @@
 package death
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/weir-metrics/weir/cluster/endlog"
@@ -14,25 +15,72 @@ func killedByKernel(d *decision) bool {
 		return false // the run went on until it exited: see outlivedKill
 	}
 	k := d.End.Kill
-	if k == nil || d.container == nil {
-		return false
+	if k == nil || d.container == nil || k.Limit == "" && k.Doubt != "" && d.run.Reason == "OOMKilled" {
+		return false // without the limit, the agent knows no more than the runtime
 	}
 	l := d.limits()
 	d.describeLimits(&l)
 	cause, reached := l.reached(k.Limit, k.Slice)
+	switch {
+	case k.Inner:
+		reached = "a cgroup in the container reached a memory limit of its own"
+	case k.NUMA:
+		reached = "the NUMA nodes that it may use ran out of memory"
+	}
 	d.fact(fromAgent, "%s, between %s and %s: %s", killed(k), humanize.Clock(k.After, d.End.At), humanize.Clock(k.At, d.End.At), reached)
 	if k.Process != nil {
 		d.fact(fromKernel, "%s", named(k))
+	}
+	how := Certain
+	if doubt := d.doubt(k, &l); doubt != "" {
+		d.fact(fromAgent, "%s", doubt)
+		how = Likely
 	}
 	switch {
 	case k.Scope == endlog.Child && k.Limit == "":
 		return d.conclude(ChildKilled, Certain, "")
 	case k.Scope == endlog.Child:
-		return d.conclude(ChildKilled, Certain, "goes on, but the kernel killed %s in it: %s", humanize.Count(k.Processes, "process"), reached)
+		d.conclude(ChildKilled, how, "goes on, but the kernel killed %s in it: %s", humanize.Count(k.Processes, "process"), reached)
+	case k.Limit == "" && k.Doubt != "":
+		return d.conclude(MemoryKill, Undecided, "killed by the kernel for memory: its counters do not show whose limit was reached")
 	case k.Limit == "":
 		return d.conclude(MemoryKill, Undecided, "killed by the kernel: its own limit, or that of another container, and its pod's were reached within a second")
+	default:
+		d.conclude(cause, how, "killed by the kernel: %s", reached)
 	}
-	return d.conclude(cause, Certain, "killed by the kernel: %s", reached)
+	switch {
+	case k.NUMA:
+		d.death.Advice = "The kubelet's Memory Manager, or a program such as numactl, binds it to some NUMA nodes. Give the pods there requests that fit what they use, or let it use more of the nodes."
+	case k.Inner:
+		d.death.Advice = "Raise the limit where it is set: by a program in the container that makes cgroups, such as Docker or systemd. The limit of the container was not reached."
+	}
+	return true
+}
+
+var doubts = map[endlog.Doubt]string{
+	endlog.Earlier:   "the limit was reached some seconds before the kernel counted the kill: another kill may have been due to it",
+	endlog.Late:      "the container had processes for a second after the kill, and SIGKILL ended it within ten seconds",
+	endlog.Several:   "several limits were reached, or several runs ended, at that time: this one fits best",
+	endlog.Uncounted: "the kernel of the node does not count whose limit is reached: Linux 5.2 and later do",
+}
+
+// doubt returns why the limit is not certain, and adds what makes it certain; empty if it is. That a node ran out of
+// memory is only what the counters do not explain, so that something else has to show it, too.
+func (d *decision) doubt(k *endlog.Kill, l *limits) string {
+	switch {
+	case k.Doubt != "":
+		return cmp.Or(doubts[k.Doubt], "the agent is not certain of it")
+	case k.Limit != endlog.InNode || k.Logged:
+		return ""
+	case isNearlyFull(l.nodeUsed, l.node):
+		d.fact(fromHistory, "its node used %s of %s", humanize.Bytes(l.nodeUsed), humanize.Bytes(l.node))
+		return ""
+	}
+	if shortage := d.systemOOM(); shortage != nil {
+		d.fact(fromEvents, "SystemOOM, of the kubelet of node %s, %s", d.pod.Node, occurrence(shortage, d.End.At))
+		return ""
+	}
+	return "no limit is counted as reached, and nothing else shows that the node had no memory left"
 }
 
 // killed holds what the kernel did.
