@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -123,8 +124,10 @@ func (w *Watcher) addRecord(r *Record, now time.Time) {
 	w.victims = append(w.victims, victim{ref, *r, now})
 }
 
-// addName adds to k what the log has about it. If that is several processes, the largest is named.
+// addName adds to k what the log has about it. If that is several processes of a container, the largest is named.
+// The counters show that the node has no memory left only by what they lack, so that the log's limit replaces it.
 func (w *Watcher) addName(k *endlog.Kill) {
+	killed := map[metric.ContainerID]uint64{}
 	w.victims = slices.DeleteFunc(w.victims, func(v victim) bool {
 		if v.UID != k.UID || v.at.Before(k.After) || v.ID != k.ContainerID && (k.ContainerID != "" || w.isUndecided(&v)) {
 			return false
@@ -132,13 +135,23 @@ func (w *Watcher) addName(k *endlog.Kill) {
 		if k.Process == nil || v.RSS > k.Process.RSS {
 			k.Process = &v.Process
 		}
-		if k.Limit == "" {
-			if k.Limit, k.Slice = v.scope(); k.Scope != endlog.Child {
+		if !k.Logged && (k.Limit == "" || k.Limit == endlog.InNode || k.Doubt != "") {
+			if v.setLimit(k); k.Scope != endlog.Child {
 				k.Scope = k.Limit
 			}
 		}
+		k.Inner = k.Inner || k.Limit == endlog.InContainer && v.isInner()
+		killed[v.ID]++
 		return true
 	})
+	for id, n := range killed {
+		switch {
+		case len(killed) > 1:
+			k.Process = nil // it is not that of all containers
+		case n == k.New:
+			k.ContainerID = id
+		}
+	}
 }
 
 // addEnded finds the kills that only the log has: version 1 does not count those of a container that ended.
@@ -175,15 +188,23 @@ func (w *Watcher) isUndecided(v *victim) bool {
 	return false
 }
 
-// scope returns whose limit was reached.
-func (v *victim) scope() (endlog.Scope, metric.CgroupPath) {
+// setLimit sets whose limit was reached.
+func (v *victim) setLimit(k *endlog.Kill) {
+	k.Logged, k.Doubt, k.Slice, k.NUMA, k.Inner = true, "", "", v.NUMA, v.isInner()
 	switch kind := podcgroup.Parse(v.Limit).Kind; {
 	case v.Limit == "":
-		return endlog.InNode, ""
+		k.Limit = endlog.InNode
 	case kind == podcgroup.Container, kind == podcgroup.Inside:
-		return endlog.InContainer, ""
+		k.Limit = endlog.InContainer
 	case kind == podcgroup.Pod:
-		return endlog.InPod, ""
+		k.Limit = endlog.InPod
+	default:
+		k.Limit, k.Slice = endlog.InSlice, v.Limit
 	}
-	return endlog.InSlice, v.Limit
+}
+
+// isInner reports whether the limit is that of a cgroup in a container, and not the container's.
+func (v *victim) isInner() bool {
+	outer, found := strings.CutSuffix(string(v.Limit), "/"+subgroup)
+	return podcgroup.Parse(v.Limit).Kind == podcgroup.Inside && !(found && podcgroup.Parse(metric.CgroupPath(outer)).Kind == podcgroup.Container)
 }

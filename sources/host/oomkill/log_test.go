@@ -74,18 +74,38 @@ func TestProcessesAreNamed(t *testing.T) {
 		want    []string
 	}{
 		{"a container that ended", func(n *node) { n.kill(container, container, 1); n.remove(container) }, []string{"4,1,1,-;java invoked oom-killer\n", chosen(container, container, "java", 4711), "6,2,2,c;x\n SUBSYSTEM=net\n", dead("java", 4711)},
-			[]string{`container of 1111 by the limit "container": 1 killed, 1 in all, java 4711 3072`}},
+			[]string{`container of 1111/a by the limit "container": 1 killed, 1 in all, java 4711 3072`}},
 		{"a child", func(n *node) { n.kill(container, container, 1) }, []string{chosen(container, container, "java", 4711), dead("java", 4711)},
 			[]string{`child of 1111/a by the limit "container": 1 killed, 1 in all, java 4711 3072`}},
 		{"a cgroup in a container", func(n *node) { n.kill(container, container, 1) }, []string{chosen(container, container+"/inner", "java", 4711)},
 			[]string{`child of 1111/a by the limit "container": 1 killed, 1 in all, java 4711 0`}},
 		{"the largest of two", func(n *node) { n.kill(container, container, 2); n.remove(container) },
-			[]string{chosen(container, container, "sh", 1), chosen(container, container, "java", 2), dead("java", 2)}, []string{`container of 1111 by the limit "container": 2 killed, 2 in all, java 2 3072`}},
+			[]string{chosen(container, container, "sh", 1), chosen(container, container, "java", 2), dead("java", 2)}, []string{`container of 1111/a by the limit "container": 2 killed, 2 in all, java 2 3072`}},
 		{"the limits of the pod and of the container", func(n *node) { n.rise(web, "oom", 1); n.kill(container, container, 1); n.remove(container) },
-			[]string{chosen(web, container, "java", 4711)}, []string{`pod of 1111 by the limit "pod": 1 killed, 1 in all, java 4711 0`}},
+			[]string{chosen(web, container, "java", 4711)}, []string{`pod of 1111/a by the limit "pod": 1 killed, 1 in all, java 4711 0`}},
 		{"two containers", func(n *node) { n.kill(container, container, 1); n.kill(sidecar, sidecar, 1); n.remove(container) },
 			[]string{chosen(sidecar, sidecar, "envoy", 2), chosen(container, container, "java", 1)},
-			[]string{`container of 1111 by the limit "container": 1 killed, 1 in all, java 1 0`, `child of 1111/b by the limit "container": 1 killed, 1 in all, envoy 2 0`}},
+			[]string{`container of 1111/a by the limit "container": 1 killed, 1 in all, java 1 0`, `child of 1111/b by the limit "container": 1 killed, 1 in all, envoy 2 0`}},
+		{"two containers that ended", func(n *node) {
+			n.kill(container, container, 1)
+			n.kill(sidecar, sidecar, 1)
+			n.remove(container)
+			n.remove(sidecar)
+		}, []string{chosen(sidecar, sidecar, "envoy", 2), chosen(container, container, "java", 1)},
+			[]string{`container of 1111 by the limit "container": 2 killed, 2 in all`}},
+		{"two containers that ended, of which the log has one process each", func(n *node) {
+			n.kill(container, container, 3)
+			n.remove(container)
+			n.remove(sidecar)
+		}, []string{chosen(sidecar, sidecar, "envoy", 2), chosen(container, container, "java", 1)}, []string{`container of 1111 by the limit "container": 3 killed, 3 in all`}},
+		{"a limit that the counters do not show", func(n *node) { n.kill(container, "", 1); n.remove(container) }, []string{chosen(container, container, "java", 1)},
+			[]string{`container of 1111/a by the limit "container": 1 killed, 1 in all, java 1 0`}},
+		{"NUMA nodes", func(n *node) { n.kill(container, "", 1); n.remove(container) }, []string{strings.Replace(chosen("", container, "java", 1), "_NONE", "_CPUSET", 1)},
+			[]string{`node of 1111/a by the limit "node": 1 killed, 1 in all, of its NUMA nodes, java 1 0`}},
+		{"a container of crun", func(n *node) { n.kill(container, container, 1); n.remove(container) }, []string{chosen(container+"/container", container+"/container", "java", 4711)},
+			[]string{`container of 1111/a by the limit "container": 1 killed, 1 in all, java 4711 0`}},
+		{"the limit of a cgroup in a container that ended", func(n *node) { n.kill(container, container, 1); n.remove(container) }, []string{chosen(container+"/inner", container+"/inner", "java", 4711)},
+			[]string{`container of 1111/a by the limit "container": 1 killed, 1 in all, of a cgroup in it, java 4711 0`}},
 		{"another pod", func(n *node) { n.kill(container, container, 1); n.remove(container) }, []string{chosen(api, api+"/"+app, "java", 4711)}, []string{`container of 1111 by the limit "container": 1 killed, 1 in all`}},
 		{"a process that writes to the log", func(n *node) { n.kill(container, container, 1); n.remove(container) }, []string{"1" + chosen(container, container, "java", 4711)},
 			[]string{`container of 1111 by the limit "container": 1 killed, 1 in all`}},

@@ -15,8 +15,10 @@ type Record struct {
 	endlog.Process // its RSS is in the second record
 	// Cgroup is that of the process, and empty in the second record.
 	Cgroup metric.CgroupPath
-	// Limit is the cgroup whose limit was reached; empty if the machine had no memory left.
+	// Limit is the cgroup whose limit was reached; empty if the machine had no memory left or, with NUMA, the
+	// NUMA nodes that the process may use.
 	Limit metric.CgroupPath
+	NUMA  bool
 }
 
 // What the messages begin with.
@@ -63,7 +65,9 @@ func parseChosen(text string) (r Record, ok bool) {
 	if strings.Contains(rest, ofTask) || strings.Count(limits, ofLimit) > 1 {
 		return r, false
 	}
-	if _, constraint, _ := strings.Cut(limits, "="); strings.HasPrefix(constraint, "CONSTRAINT_MEMCG,") {
+	_, constraint, _ := strings.Cut(limits, "=")
+	r.NUMA = strings.HasPrefix(constraint, "CONSTRAINT_CPUSET,") || strings.HasPrefix(constraint, "CONSTRAINT_MEMORY_POLICY,")
+	if strings.HasPrefix(constraint, "CONSTRAINT_MEMCG,") {
 		_, limit, _ := strings.Cut(limits, ofLimit)
 		if r.Limit = metric.CgroupPath(limit); limit == "" {
 			return r, false

@@ -23,6 +23,8 @@ func TestParseRecord(t *testing.T) {
 		for record, want := range map[string]oomkill.Record{
 			chosenRecord: {Process: process, Cgroup: "/a/b", Limit: "/a"},
 			globalRecord: {Process: process, Cgroup: "/a/b"},
+			strings.Replace(globalRecord, "_NONE", "_CPUSET", 1):        {Process: process, Cgroup: "/a/b", NUMA: true},
+			strings.Replace(globalRecord, "_NONE", "_MEMORY_POLICY", 1): {Process: process, Cgroup: "/a/b", NUMA: true},
 			killedRecord: killed,
 			strings.Replace(killedRecord, "Memory cgroup out", "Out", 1):                                                killed,
 			strings.Replace(killedRecord, "Memory cgroup out of memory", "Out of memory (oom_kill_allocating_task)", 1): killed,

@@ -4,6 +4,7 @@ package oomkill
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,6 +26,7 @@ const (
 	rescan  = 10 * time.Second // between two reads of all pods
 	minScan = time.Second      // the same, while the kernel kills
 	settle  = time.Second      // how long a container that was killed may keep processes
+	logging = 10 * time.Second // how long the kernel may take from a limit to its kill: it writes its log in between
 )
 
 // Options have the paths of the kernel's files.
@@ -44,17 +46,23 @@ type Watcher struct {
 	calm    time.Time // when total was last the same as before
 	scanned time.Time
 	roots   []metric.CgroupPath
-	levels  map[metric.CgroupPath]uint64 // the local oom of cgroups above pods
-	reached metric.CgroupPath            // the one of them whose limit was reached since the last scan
+	levels  map[metric.CgroupPath]level // the cgroups above pods, of which the kernel reports the local oom
 	pods    map[metric.CgroupPath]*pod
 	victims []victim // of the log, the oldest first
 	found   []endlog.Kill
+}
+
+// level has the local oom of a cgroup above pods, and when a scan last saw that it rose.
+type level struct {
+	oom  uint64
+	rose time.Time
 }
 
 // pod has the counters of a pod's cgroup at the last scan.
 type pod struct {
 	podcgroup.Ref
 	last       counters
+	below, own time.Time // when a scan last saw that a limit in the pod, or its own, was reached
 	containers map[metric.CgroupPath]*container
 	seen       bool
 }
@@ -66,20 +74,23 @@ type container struct {
 	child     *endlog.Kill // counted up as long as it goes on
 }
 
-// counters are those of a cgroup. local is that of the cgroup's own limit.
-type counters struct{ kills, groups, oom, local uint64 }
+// subgroup is the cgroup that crun makes in that of a container, with the same limits.
+const subgroup = "container"
+
+// counters are those of a cgroup. local is the oom of its own limit, and whole the group kills of itself.
+type counters struct{ kills, groups, oom, local, whole uint64 }
 
 // since returns the differences to earlier ones. A cgroup that was made again counts from 0.
 func (c counters) since(e counters) counters {
-	if c.kills < e.kills || c.oom < e.oom || c.local < e.local || c.groups < e.groups {
+	if c.kills < e.kills || c.oom < e.oom || c.local < e.local || c.groups < e.groups || c.whole < e.whole {
 		return c
 	}
-	return counters{c.kills - e.kills, c.groups - e.groups, c.oom - e.oom, c.local - e.local}
+	return counters{c.kills - e.kills, c.groups - e.groups, c.oom - e.oom, c.local - e.local, c.whole - e.whole}
 }
 
 // New returns a Watcher. What was killed before its first Look is not found.
 func New(o Options) *Watcher {
-	return &Watcher{opts: o, levels: map[metric.CgroupPath]uint64{}, pods: map[metric.CgroupPath]*pod{}}
+	return &Watcher{opts: o, levels: map[metric.CgroupPath]level{}, pods: map[metric.CgroupPath]*pod{}}
 }
 
 // Close closes the log.
@@ -160,19 +171,21 @@ func (w *Watcher) read(p metric.CgroupPath, errs *cgroupfs.ErrorList) (c counter
 	return c, true
 }
 
-// readLocal reads the oom of the cgroup's own limit.
-func (w *Watcher) readLocal(p metric.CgroupPath) uint64 {
+// readLocal reads what c lacks. ok is false if the kernel does not report it, and c then has what last has.
+func (w *Watcher) readLocal(p metric.CgroupPath, c, last counters) (_ counters, ok bool) {
 	data, err := os.ReadFile(w.file(p, "memory.events.local"))
 	if err != nil {
-		return 0
+		c.local, c.whole = last.local, last.whole
+		return c, false
 	}
-	n, _ := cgroupfs.Number(data, "oom")
-	return n
+	c.local, _ = cgroupfs.Number(data, "oom")
+	c.whole, _ = cgroupfs.Number(data, "oom_group_kill")
+	return c, true
 }
 
 // scan reads the cgroups of all pods. The kernel killed between after and now.
 func (w *Watcher) scan(after, now time.Time, first bool, errs *cgroupfs.ErrorList) {
-	w.scanned, w.reached = now, ""
+	w.scanned = now
 	if len(w.roots) == 0 || !w.exists(w.roots[0]) {
 		var err error
 		w.roots, err = cgroupfs.FindPodRoots(w.opts.Dir)
@@ -183,10 +196,8 @@ func (w *Watcher) scan(after, now time.Time, first bool, errs *cgroupfs.ErrorLis
 	}
 	var changed []metric.CgroupPath
 	for _, root := range w.roots {
-		for p := metric.CgroupPath(path.Dir(string(root))); p != "/"; p = metric.CgroupPath(path.Dir(string(p))) {
-			w.readLevel(p)
-		}
-		changed = append(changed, w.visit(root, errs)...)
+		changed = append(changed, w.visit(root, now, first, errs)...)
+		w.readLevels(root, now)
 	}
 	for _, p := range changed {
 		w.readContainers(p, after, now, first, errs)
@@ -194,27 +205,31 @@ func (w *Watcher) scan(after, now time.Time, first bool, errs *cgroupfs.ErrorLis
 	maps.DeleteFunc(w.pods, func(_ metric.CgroupPath, p *pod) bool { return !p.seen && !p.isUndecided() })
 }
 
-// readLevel reads a cgroup above pods. Of those whose limit was reached, reached becomes the lowest.
-func (w *Watcher) readLevel(p metric.CgroupPath) {
-	if !w.opts.Unified {
-		return
+// readLevels reads p and the cgroups above it, which are all above pods.
+func (w *Watcher) readLevels(p metric.CgroupPath, now time.Time) {
+	for ; w.opts.Unified && p != "/"; p = above(p) {
+		old, known := w.levels[p]
+		c, ok := w.readLocal(p, counters{}, counters{})
+		if known && c.local > old.oom {
+			old.rose = now
+		}
+		if w.levels[p] = (level{c.local, old.rose}); !ok {
+			delete(w.levels, p)
+		}
 	}
-	n := w.readLocal(p)
-	if old, known := w.levels[p]; known && n > old {
-		w.reached = p
-	}
-	w.levels[p] = n
 }
 
+func above(p metric.CgroupPath) metric.CgroupPath { return metric.CgroupPath(path.Dir(string(p))) }
+
 // visit reads the cgroups of the pods below p, and returns those in which the kernel killed.
-func (w *Watcher) visit(p metric.CgroupPath, errs *cgroupfs.ErrorList) (changed []metric.CgroupPath) {
-	w.readLevel(p)
+func (w *Watcher) visit(p metric.CgroupPath, now time.Time, first bool, errs *cgroupfs.ErrorList) (changed []metric.CgroupPath) {
 	children, err := cgroupfs.Children(w.opts.Dir, p)
 	errs.Add(err)
 	for _, child := range children {
 		switch ref := podcgroup.Parse(child); ref.Kind {
 		case podcgroup.Class:
-			changed = append(changed, w.visit(child, errs)...)
+			changed = append(changed, w.visit(child, now, first, errs)...)
+			w.readLevels(child, now)
 		case podcgroup.Pod:
 			c, ok := w.read(child, errs)
 			if !ok {
@@ -231,33 +246,43 @@ func (w *Watcher) visit(p metric.CgroupPath, errs *cgroupfs.ErrorList) (changed 
 				changed = append(changed, child)
 				continue // its counters are compared there
 			}
-			if c.oom != at.last.oom {
-				c.local = w.readLocal(child)
-			} else {
-				c.local = at.last.local
-			}
-			at.last = c
+			w.update(child, c, now, first)
 		}
 	}
 	return changed
+}
+
+// update takes the counters of a pod, and returns by how much they rose.
+func (w *Watcher) update(p metric.CgroupPath, c counters, now time.Time, first bool) counters {
+	at, ok := w.pods[p], true
+	if c.local, c.whole = at.last.local, at.last.whole; c.oom != at.last.oom {
+		c, ok = w.readLocal(p, c, at.last)
+	}
+	d := c.since(at.last)
+	at.last = c
+	if ok && !first && d.local > 0 {
+		at.own = now
+	}
+	if ok && !first && d.oom > d.local {
+		at.below = now
+	}
+	return d
 }
 
 // readContainers finds which containers of a pod the kernel killed in, and at which limit.
 func (w *Watcher) readContainers(p metric.CgroupPath, after, now time.Time, first bool, errs *cgroupfs.ErrorList) {
 	at := w.pods[p]
 	c, _ := w.read(p, errs)
-	c.local = w.readLocal(p)
-	d := c.since(at.last)
-	at.last = c
+	d := w.update(p, c, now, first)
 	k := endlog.Kill{UID: at.UID, After: after, At: now}
-	k.Limit, k.Slice = w.limit(d)
-	k.Scope = k.Limit
-	if k.Limit == "" {
-		k.Scope = endlog.InContainer
-	}
-	left := d.kills
 	names, err := cgroupfs.Children(w.opts.Dir, p)
 	errs.Add(err)
+	if d.kills > 0 && !first {
+		k.Limit, k.Slice, k.Doubt = w.limit(p, now)
+		k.Files = k.Limit == endlog.InPod && w.hasFiles(p, names)
+	}
+	k.Scope = cmp.Or(k.Limit, endlog.InContainer)
+	left := d.kills
 	for _, name := range names {
 		c, ok := w.read(name, errs)
 		if !ok {
@@ -268,6 +293,9 @@ func (w *Watcher) readContainers(p metric.CgroupPath, after, now time.Time, firs
 			in = &container{}
 			at.containers[name] = in
 		}
+		c, known := w.readLocal(name, c, in.last)
+		sub, _ := w.readLocal(metric.CgroupPath(path.Join(string(name), subgroup)), counters{}, counters{})
+		c.local, c.whole = max(c.local+sub.local, in.last.local), max(c.whole+sub.whole, in.last.whole)
 		d := c.since(in.last)
 		in.last = c
 		if d.kills == 0 || first {
@@ -276,10 +304,14 @@ func (w *Watcher) readContainers(p metric.CgroupPath, after, now time.Time, firs
 		left -= min(left, d.kills)
 		f := newKill(k, d.kills, d.groups)
 		f.ContainerID = podcgroup.Parse(name).ID
+		f.Inner = f.Limit == endlog.InContainer && known && d.oom > 0 && d.local == 0
 		if u := in.undecided; u != nil { // it is counted up
 			f.Processes, f.New, f.After, f.Whole = f.Processes+u.Processes, f.New+u.New, u.After, f.Whole || u.Whole
 		}
-		in.undecided = &f
+		if in.undecided = &f; d.whole > 0 { // all of its processes are killed, however long that takes
+			in.undecided = nil
+			w.found = append(w.found, f)
+		}
 	}
 	maps.DeleteFunc(at.containers, func(name metric.CgroupPath, c *container) bool {
 		return c.undecided == nil && !slices.Contains(names, name)
@@ -298,20 +330,65 @@ func newKill(k endlog.Kill, processes, groups uint64) endlog.Kill {
 	return k
 }
 
-// limit returns whose limit was reached, if the counters of a pod rose by d.
-func (w *Watcher) limit(d counters) (endlog.Scope, metric.CgroupPath) {
-	below := d.oom - min(d.oom, d.local)
-	switch {
-	case !w.opts.Unified, below > 0 && d.local > 0:
-		return "", ""
-	case below > 0:
-		return endlog.InContainer, ""
-	case d.local > 0:
-		return endlog.InPod, ""
-	case w.reached != "":
-		return endlog.InSlice, w.reached
+// limit returns whose limit was reached if a scan finds a kill in pod p now. The kernel counts the limit before the kill,
+// so that an earlier scan may have seen it. That is doubted, because it may have led to another kill.
+func (w *Watcher) limit(p metric.CgroupPath, now time.Time) (endlog.Scope, metric.CgroupPath, endlog.Doubt) {
+	if !w.opts.Unified {
+		return "", "", ""
 	}
-	return endlog.InNode, ""
+	if _, ok := w.levels[above(p)]; !ok {
+		return "", "", endlog.Uncounted
+	}
+	if at := w.pods[p]; at.below.Before(now) && at.own.Before(now) {
+		w.readLevels(above(p), now) // after the kill, so that they have its limit
+	}
+	scope, slice, doubt := w.reached(p, now)
+	if scope == endlog.InNode {
+		if scope, slice, doubt = w.reached(p, now.Add(-logging)); scope != endlog.InNode {
+			doubt = cmp.Or(doubt, endlog.Earlier)
+		}
+	}
+	return scope, slice, doubt
+}
+
+// reached returns the lowest limit that scans saw reached since some time; the node's if none was.
+func (w *Watcher) reached(p metric.CgroupPath, since time.Time) (scope endlog.Scope, slice metric.CgroupPath, doubt endlog.Doubt) {
+	at := w.pods[p]
+	switch below, own := !at.below.Before(since), !at.own.Before(since); {
+	case below && own:
+		return "", "", ""
+	case below:
+		return endlog.InContainer, "", ""
+	case own:
+		return endlog.InPod, "", ""
+	}
+	scope = endlog.InNode
+	for q := above(p); q != "/"; q = above(q) {
+		if w.levels[q].rose.Before(since) {
+			continue
+		}
+		if slice != "" {
+			return scope, slice, endlog.Several
+		}
+		scope, slice = endlog.InSlice, q
+	}
+	return scope, slice, ""
+}
+
+// hasFiles reports whether a tenth of a pod's limit or more is files in memory that are in none of its containers.
+func (w *Watcher) hasFiles(p metric.CgroupPath, containers []metric.CgroupPath) bool {
+	files := func(p metric.CgroupPath) uint64 {
+		data, _ := os.ReadFile(w.file(p, "memory.stat")) // of a cgroup that is gone there are none
+		n, _ := cgroupfs.Number(data, "shmem")
+		return n
+	}
+	left := files(p)
+	for _, c := range containers {
+		left -= min(left, files(c))
+	}
+	data, _ := os.ReadFile(w.file(p, "memory.max"))
+	limit, err := cgroupfs.ParseUint(data)
+	return err == nil && left >= limit/10
 }
 
 // decide finds which containers ended, and which go on.
@@ -355,10 +432,12 @@ func (c *container) goesOn(f *endlog.Kill) endlog.Kill {
 	return *f
 }
 
-// runs reports whether a cgroup is there and has processes. Version 1 does not report the latter.
+// runs reports whether a cgroup is there and has processes. Version 1 reports only the processes of the cgroup itself.
 func (w *Watcher) runs(p metric.CgroupPath) bool {
 	if !w.opts.Unified {
-		return w.exists(p)
+		data, err := os.ReadFile(w.file(p, "cgroup.procs"))
+		children, _ := cgroupfs.Children(w.opts.Dir, p) // of a cgroup that is gone there are none
+		return err == nil && len(data)+len(children) > 0
 	}
 	data, err := os.ReadFile(w.file(p, "cgroup.events"))
 	return err == nil && !bytes.Contains(data, []byte("populated 0"))

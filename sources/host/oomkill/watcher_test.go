@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/sources/host/oomkill"
 )
 
@@ -81,6 +82,7 @@ func (n *node) start(cgroups ...string) {
 		}
 		if !n.unified {
 			n.write(c+"/memory.oom_control", "oom_kill", 0)
+			n.write(c+"/cgroup.procs", "", 4711)
 			continue
 		}
 		n.write(c+"/memory.events", "oom_kill", 0)
@@ -96,7 +98,7 @@ func (n *node) rise(cgroup, name string, add int) {
 		n.write(cgroup+"/memory.oom_control", name, add)
 		return
 	}
-	if name == "oom" {
+	if name == "oom" || name == "oom_group_kill" {
 		n.write(cgroup+"/memory.events.local", name, add)
 	}
 	for c := cgroup; c != "."; c = filepath.Dir(c) {
@@ -138,6 +140,15 @@ func (n *node) pass(d time.Duration) (found []string) {
 			line += fmt.Sprintf(" by the limit %q%s: %d killed, %d in all", f.Limit, f.Slice, f.New, f.Processes)
 			if f.Whole {
 				line += ", together"
+			}
+			if f.Inner {
+				line += ", of a cgroup in it"
+			}
+			if f.NUMA {
+				line += ", of its NUMA nodes"
+			}
+			if f.Doubt != "" {
+				line += ", doubt: " + string(f.Doubt)
 			}
 			if f.Process != nil {
 				line += fmt.Sprintf(", %s %d %d", f.Process.Name, f.Process.PID, f.Process.RSS)
@@ -183,7 +194,51 @@ func TestKills(t *testing.T) {
 		{"a cgroup in a container", func(n *node) {
 			n.start(container + "/inner")
 			n.kill(container+"/inner", container+"/inner", 1)
+		}, []string{`child of 1111/a by the limit "container": 1 killed, 1 in all, of a cgroup in it`}},
+		{"a container of crun", func(n *node) {
+			n.start(container + "/container")
+			n.kill(container+"/container", container+"/container", 1)
 		}, []string{`child of 1111/a by the limit "container": 1 killed, 1 in all`}},
+		{"a group of crun", func(n *node) {
+			n.start(container + "/container")
+			n.rise(container+"/container", "oom_group_kill", 1)
+			n.kill(container+"/container", container+"/container", 3)
+		}, []string{`container of 1111/a by the limit "container": 1 killed, 3 in all, together`}},
+		{"a group in a container", func(n *node) {
+			n.start(container + "/inner")
+			n.rise(container+"/inner", "oom_group_kill", 1)
+			n.kill(container+"/inner", container+"/inner", 3)
+		}, []string{`child of 1111/a by the limit "container": 1 killed, 3 in all, together, of a cgroup in it`}},
+		{"a group that ends later", func(n *node) {
+			n.rise(container, "oom_group_kill", 1)
+			n.kill(container, container, 7)
+		}, []string{`container of 1111/a by the limit "container": 1 killed, 7 in all, together`}},
+		{"another slice, at the same time", func(n *node) {
+			n.rise(burstable, "oom", 1)
+			n.kill(api+"/"+app, "", 1)
+			n.remove(api + "/" + app)
+		}, []string{`node of 2222 by the limit "node": 1 killed, 1 in all`}},
+		{"two slices", func(n *node) {
+			n.rise(burstable, "oom", 1)
+			n.kill(container, kubepods, 1)
+			n.remove(container)
+		}, []string{`slice of 1111 by the limit "slice"/kubepods/burstable: 1 killed, 1 in all, doubt: several`}},
+		{"a kernel that does not count whose limit it was", func(n *node) {
+			for _, c := range []string{kubepods, burstable, web, container} {
+				n.remove(c + "/memory.events.local")
+			}
+			n.kill(container, "", 1)
+			n.rise(web, "oom", 1)
+			n.remove(web + "/memory.events.local")
+			n.remove(container)
+		}, []string{`container of 1111 by the limit "": 1 killed, 1 in all, doubt: uncounted`}},
+		{"such a kernel, and no limit in the pod", func(n *node) {
+			for _, c := range []string{kubepods, burstable, web, container} {
+				n.remove(c + "/memory.events.local")
+			}
+			n.kill(container, "", 1)
+			n.remove(container)
+		}, []string{`container of 1111 by the limit "": 1 killed, 1 in all, doubt: uncounted`}},
 		{"a process outside of pods", func(n *node) { n.write("vmstat", "oom_kill", 1) }, nil},
 		{"a pod that came later", func(n *node) {
 			const late = burstable + "/pod33333333-3333-3333-3333-333333333333"
@@ -213,6 +268,56 @@ func TestKills(t *testing.T) {
 				t.Errorf("later: got %q, want nothing", got)
 			}
 		})
+	}
+}
+
+// TestScanBeforeTheKill has a scan between a limit and its kill: the kernel writes its log in between.
+func TestScanBeforeTheKill(t *testing.T) {
+	container := web + "/" + app
+	for limit, want := range map[string]string{
+		container: `container of 1111 by the limit "container": 1 killed, 1 in all, doubt: earlier`,
+		web:       `pod of 1111 by the limit "pod": 1 killed, 1 in all, doubt: earlier`,
+		burstable: `slice of 1111 by the limit "slice"/kubepods/burstable: 1 killed, 1 in all, doubt: earlier`,
+	} {
+		for wait, want := range map[time.Duration]string{2 * time.Second: want, time.Minute: `node of 1111 by the limit "node": 1 killed, 1 in all`} {
+			n := newNode(t, true, nil)
+			n.start(kubepods, burstable, web, container, web+"/"+side)
+			n.pass(8 * time.Second)
+			n.rise(limit, "oom", 1)
+			n.pass(2*time.Second + wait)
+			n.kill(container, "", 1)
+			n.remove(container)
+			if got := n.pass(2 * time.Second); len(got) != 1 || got[0] != want {
+				t.Errorf("limit of %s, and a scan %v before the kill: got %q, want %q", limit, wait, got, want)
+			}
+		}
+	}
+}
+
+// TestFilesInMemory checks that files which are in no container are noticed if the pod's limit was reached.
+func TestFilesInMemory(t *testing.T) {
+	container := web + "/" + app
+	for files, want := range map[int]bool{20 << 20: true, 1 << 20: false} {
+		n := newNode(t, true, nil)
+		n.start(kubepods, burstable, web, container)
+		if err := os.WriteFile(filepath.Join(n.dir, web, "memory.max"), []byte("67108864\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n.write(container+"/memory.stat", "shmem", 30<<20)
+		n.write(web+"/memory.stat", "shmem", 30<<20+files)
+		n.pass(time.Second)
+		n.kill(container, web, 1)
+		var found []endlog.Kill
+		for range 10 {
+			more, err := n.watcher.Look(n.now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, n.now = append(found, more...), n.now.Add(oomkill.Interval)
+		}
+		if len(found) != 1 || found[0].Files != want {
+			t.Errorf("%d bytes: got %+v, want one kill with files: %v", files, found, want)
+		}
 	}
 }
 
@@ -253,6 +358,13 @@ func TestVersion1(t *testing.T) {
 	n.remove(container)
 	if got, want := n.pass(2*time.Second), []string{`child of 1111/b by the limit "": 1 killed, 1 in all`}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	n.kill(web+"/"+side, "", 1)
+	if err := os.WriteFile(filepath.Join(n.dir, web, side, "cgroup.procs"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.pass(3 * time.Second); got != nil {
+		t.Errorf("a container whose cgroup has no processes: got %q, want nothing", got)
 	}
 }
 
