@@ -90,15 +90,23 @@ func eventMessage(k *endlog.Kill) string {
 		where = "container " + k.Container
 	}
 	text := "The kernel killed " + humanize.Count(k.Processes, "process") + " of " + where + " for memory"
-	switch k.Limit {
-	case endlog.InContainer:
-		text += ": the container reached its limit"
-	case endlog.InPod:
-		text += ": the pod reached its limit"
-	case endlog.InSlice:
-		text += ": slice " + humanize.Excerpt(string(k.Slice), 200) + " reached its limit"
-	case endlog.InNode:
-		text += ": the node has no memory left"
+	so := ": "
+	if k.Doubt != "" || k.Limit == endlog.InNode && !k.Logged {
+		so = ": probably "
+	}
+	switch {
+	case k.Inner:
+		text += so + "a cgroup in the container reached its limit"
+	case k.NUMA:
+		text += so + "the NUMA nodes that it may use have no memory left"
+	case k.Limit == endlog.InContainer:
+		text += so + "the container reached its limit"
+	case k.Limit == endlog.InPod:
+		text += so + "the pod reached its limit"
+	case k.Limit == endlog.InSlice:
+		text += so + "slice " + humanize.Excerpt(string(k.Slice), 200) + " reached its limit"
+	case k.Limit == endlog.InNode:
+		text += so + "the node has no memory left"
 	}
 	if k.Scope == endlog.Child {
 		text += ". The container goes on"

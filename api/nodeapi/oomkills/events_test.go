@@ -50,11 +50,15 @@ func TestEventsAreBounded(t *testing.T) {
 // TestEventMessages checks what Events say.
 func TestEventMessages(t *testing.T) {
 	for want, k := range map[string]endlog.Kill{
-		"The kernel killed 1 process of container app for memory: the container reached its limit": {Container: "app", Scope: endlog.InContainer, Limit: endlog.InContainer, Processes: 1},
-		"The kernel killed 3 processes of the pod for memory: the pod reached its limit":           {Scope: endlog.InPod, Limit: endlog.InPod, Processes: 3},
-		"The kernel killed 1 process of the pod for memory: slice /kubepods reached its limit":     {Scope: endlog.InSlice, Limit: endlog.InSlice, Slice: "/kubepods", Processes: 1},
-		"The kernel killed 1 process of the pod for memory: the node has no memory left":           {Scope: endlog.InNode, Limit: endlog.InNode, Processes: 1},
-		"The kernel killed 2 processes of container app for memory. The container goes on":         {Container: "app", Scope: endlog.Child, Processes: 2},
+		"The kernel killed 1 process of container app for memory: the container reached its limit":                                    {Container: "app", Scope: endlog.InContainer, Limit: endlog.InContainer, Processes: 1},
+		"The kernel killed 3 processes of the pod for memory: the pod reached its limit":                                              {Scope: endlog.InPod, Limit: endlog.InPod, Processes: 3},
+		"The kernel killed 1 process of the pod for memory: slice /kubepods reached its limit":                                        {Scope: endlog.InSlice, Limit: endlog.InSlice, Slice: "/kubepods", Processes: 1},
+		"The kernel killed 1 process of the pod for memory: the node has no memory left":                                              {Scope: endlog.InNode, Limit: endlog.InNode, Logged: true, Processes: 1},
+		"The kernel killed 1 process of the pod for memory: probably the node has no memory left":                                     {Scope: endlog.InNode, Limit: endlog.InNode, Processes: 1},
+		"The kernel killed 1 process of the pod for memory: probably the pod reached its limit":                                       {Scope: endlog.InPod, Limit: endlog.InPod, Doubt: endlog.Earlier, Processes: 1},
+		"The kernel killed 1 process of container app for memory: a cgroup in the container reached its limit. The container goes on": {Container: "app", Scope: endlog.Child, Limit: endlog.InContainer, Inner: true, Processes: 1},
+		"The kernel killed 1 process of the pod for memory: the NUMA nodes that it may use have no memory left":                       {Scope: endlog.InNode, Limit: endlog.InNode, NUMA: true, Logged: true, Processes: 1},
+		"The kernel killed 2 processes of container app for memory. The container goes on":                                            {Container: "app", Scope: endlog.Child, Processes: 2},
 	} {
 		if got := eventMessage(&k); got != want {
 			t.Errorf("%+v: got %q, want %q", k, got, want)

@@ -208,18 +208,21 @@ func TestGatheredKillsEndRuns(t *testing.T) {
 
 // TestLimitOfTheOnlyContainer checks whose limit it is if the kubelet set that of the pod's cgroup.
 func TestLimitOfTheOnlyContainer(t *testing.T) {
-	two, own := pod("two"), pod("own")
+	two, own, debugged, left := pod("two"), pod("own"), pod("debugged"), pod("left")
+	debugged.Containers = append(debugged.Containers, cluster.Container{Name: "debugger", Role: cluster.Ephemeral, State: cluster.StateRunning})
+	ended := pod("ended")
+	ended.Containers = append(ended.Containers, cluster.Container{Name: "debugger", Role: cluster.Ephemeral, State: cluster.StateTerminated, Previous: &cluster.PreviousRun{EndedAt: time.Unix(1, 0)}})
 	two.Containers = append(two.Containers, cluster.Container{Name: "proxy"})
 	own.Spec.Set(metric.MemoryLimit, 64<<20)
 	one := pod("one")
 	one.Containers = append(one.Containers, cluster.Container{Name: "setup", Role: cluster.Init})
 	var kills []endlog.Kill
-	for _, p := range []*cluster.Pod{one, two, own} {
+	for _, p := range []*cluster.Pod{one, two, own, debugged, ended, left} {
 		for _, scope := range []endlog.Scope{endlog.InPod, endlog.Child} {
-			kills = append(kills, endlog.Kill{UID: p.UID, ContainerID: p.Containers[0].ID, Scope: scope, Limit: endlog.InPod, Processes: 1, New: 1})
+			kills = append(kills, endlog.Kill{UID: p.UID, ContainerID: p.Containers[0].ID, Scope: scope, Limit: endlog.InPod, Processes: 1, New: 1, Files: p == left})
 		}
 	}
-	agent(t, factsOf(1, one, two, own), func(_ *prometheus.Registry, report *endlog.KillReport) {
+	agent(t, factsOf(1, one, two, own, debugged, ended, left), func(_ *prometheus.Registry, report *endlog.KillReport) {
 		got := map[string]bool{}
 		for _, k := range report.Kills {
 			got[fmt.Sprintf("%s: %s, by the limit of the %s", k.Pod, k.Scope, k.Limit)] = true
@@ -227,6 +230,7 @@ func TestLimitOfTheOnlyContainer(t *testing.T) {
 		for _, want := range []string{
 			"one: container, by the limit of the container", "one: child, by the limit of the container", "two: pod, by the limit of the pod",
 			"two: child, by the limit of the pod", "own: pod, by the limit of the pod", "own: child, by the limit of the pod",
+			"debugged: pod, by the limit of the pod", "debugged: child, by the limit of the pod", "ended: container, by the limit of the container", "left: pod, by the limit of the pod",
 		} {
 			if !got[want] {
 				t.Errorf("got %v, want %s", got, want)

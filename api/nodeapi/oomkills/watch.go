@@ -128,14 +128,16 @@ func (w *Watch) look(now time.Time) {
 
 // attribute replaces the limit of the pod by that of its only container. The kubelet gives the cgroup of a
 // pod without a limit of its own the sum of its containers' limits. The pod's sandbox counts there, too, so
-// that it is reached first.
+// that it is reached first. So do ephemeral containers, which have no limit, and files in memory that earlier runs left.
 func attribute(k *endlog.Kill, p *cluster.Pod) {
-	if _, own := p.Spec.Get(metric.MemoryLimit); own || k.Limit != endlog.InPod {
+	if _, own := p.Spec.Get(metric.MemoryLimit); own || k.Limit != endlog.InPod || k.Files {
 		return
 	}
 	running := 0
 	for i := range p.Containers {
-		if role := p.Containers[i].Role; role == cluster.Regular || role == cluster.Sidecar {
+		c := &p.Containers[i]
+		gone := !c.EndedAt().IsZero() && c.EndedAt().Before(k.After.Truncate(time.Second))
+		if c.Role == cluster.Regular || c.Role == cluster.Sidecar || c.Role == cluster.Ephemeral && !gone {
 			running++
 		}
 	}
