@@ -15,17 +15,16 @@ import (
 	"github.com/go-logr/logr"
 	"go.uber.org/zap"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/cluster/access"
 )
 
 // HPA is a HorizontalPodAutoscaler as the API server returns it.
@@ -98,19 +97,13 @@ func (w *Watcher) Run(ctx context.Context) error {
 	quiet := klog.NewContext(ctx, logr.Discard())
 	var parts sync.WaitGroup
 	hpas := w.options.Client.AutoscalingV2().HorizontalPodAutoscalers(metav1.NamespaceAll)
-	hpaReflector := w.reflector("HorizontalPodAutoscaler", "deploy/kustomize/components/hpa-events or components/autoscaler",
-		&HPA{}, w.options.Client,
-		func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return hpas.List(ctx, o) },
-		hpas.Watch, newStore(w.hpas, func(h *HPA) { h.ManagedFields = nil }))
+	hpaReflector := newReflector(w, "HorizontalPodAutoscaler", "deploy/kustomize/components/hpa-events or components/autoscaler",
+		&HPA{}, w.options.Client, hpas.List, hpas.Watch, newStore(w.hpas, func(h *HPA) { h.ManagedFields = nil }))
 	parts.Go(func() { hpaReflector.RunWithContext(quiet) })
 	if w.options.Autoscalers != nil {
 		autoscalers := w.options.Autoscalers.Autoscalers(metav1.NamespaceAll)
-		reflector := w.reflector(v1alpha1.Kind, "deploy/kustomize/components/autoscaler",
-			&v1alpha1.Autoscaler{}, w.options.Autoscalers,
-			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				return autoscalers.List(ctx, o)
-			},
-			autoscalers.Watch, newStore(w.autoscalers, prepareAutoscaler))
+		reflector := newReflector(w, v1alpha1.Kind, "deploy/kustomize/components/autoscaler",
+			&v1alpha1.Autoscaler{}, w.options.Autoscalers, autoscalers.List, autoscalers.Watch, newStore(w.autoscalers, prepareAutoscaler))
 		parts.Go(func() { reflector.RunWithContext(quiet) })
 	}
 	parts.Wait()
@@ -125,11 +118,11 @@ func prepareAutoscaler(a *v1alpha1.Autoscaler) {
 	a.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.Kind))
 }
 
-// reflector returns the list and watch of one kind. Reflectors report some failures only in their
+// newReflector returns the list and watch of one kind. Reflectors report some failures only in their
 // own log, so the requests are observed here: there is one line when they begin to fail, and one
 // when they succeed again. A list without a watch is not a success.
-func (w *Watcher) reflector(kind, component string, example runtime.Object, client any,
-	list func(context.Context, metav1.ListOptions) (runtime.Object, error),
+func newReflector[L runtime.Object](w *Watcher, kind, component string, example runtime.Object, client any,
+	list func(context.Context, metav1.ListOptions) (L, error),
 	watchKind func(context.Context, metav1.ListOptions) (watch.Interface, error), to cache.ReflectorStore) *cache.Reflector {
 	needs := "weir needs the kind " + kind + " and the rights list and watch on it (" + component + ")"
 	observe := func(ctx context.Context, err error) {
@@ -157,20 +150,10 @@ func (w *Watcher) reflector(kind, component string, example runtime.Object, clie
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			got, err := watchKind(ctx, o)
 			observe(ctx, err)
-			return got, hideRetryable(err)
+			return got, access.HideRetryable(err)
 		},
 	}
 	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), example, to, cache.ReflectorOptions{Name: kind})
-}
-
-// hideRetryable replaces the errors "connection refused" and "too many requests" by other errors.
-// The reflector would wait until these errors end without checking its context, and delay the end
-// of the process.
-func hideRetryable(err error) error {
-	if utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) {
-		return errors.New(err.Error())
-	}
-	return err
 }
 
 // store passes the changes that a reflector reports to the handlers. It implements

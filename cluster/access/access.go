@@ -2,7 +2,8 @@
 // shown, and how much of its memory and time an answer of the API server may take.
 //
 //   - access.go: credentials for kubelets and agents;
-//   - limits.go: limits of the API server's answers.
+//   - limits.go: limits of the API server's answers;
+//   - watch.go: errors of watches that delay the end of the process.
 package access
 
 import (

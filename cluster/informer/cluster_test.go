@@ -2,11 +2,8 @@ package informer
 
 import (
 	"errors"
-	"net"
-	"os"
 	"strconv"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,11 +11,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
@@ -305,27 +300,5 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// A reflector waits for a time after refused connections and excess requests, and ignores its
-// context during that time. It must not see these errors, or the process ends late.
-func TestReflectorsRetryAtOnce(t *testing.T) {
-	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
-	gone := apierrors.NewResourceExpired("too old")
-	for _, err := range []error{refused, apierrors.NewTooManyRequests("later", 1)} {
-		got := patient(err)
-		if utilnet.IsConnectionRefused(got) || apierrors.IsTooManyRequests(got) {
-			t.Errorf("patient(%v) can still be told apart", err)
-		}
-		if got.Error() != err.Error() {
-			t.Errorf("patient(%v) says %v", err, got)
-		}
-	}
-	if got := patient(gone); !apierrors.IsResourceExpired(got) {
-		t.Errorf("patient(%v) = %v: what a reflector must know is lost", gone, got)
-	}
-	if got := patient(nil); got != nil {
-		t.Errorf("patient(nil) = %v", got)
 	}
 }

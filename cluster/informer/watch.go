@@ -2,20 +2,18 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
 	"go.uber.org/zap"
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/access"
 )
 
 // reflectors returns the two reflectors that fill the queue.
@@ -103,18 +101,9 @@ func (c *Cluster) reflector(
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			w, err := follow(ctx, o)
 			addError(ctx, err)
-			return w, patient(err)
+			return w, access.HideRetryable(err)
 		},
 	}
 	return cache.NewReflectorWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(lw, c.client), kind, into, cache.ReflectorOptions{Name: name})
-}
-
-// patient hides refused connections and excess requests from a reflector. It would wait for up to
-// half a minute after them, ignore its context during that time, and delay the end of the process.
-func patient(err error) error {
-	if utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) {
-		return errors.New(err.Error())
-	}
-	return err
 }
