@@ -13,11 +13,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/weir-metrics/weir/eviction"
 )
@@ -203,24 +204,19 @@ const maxAttempts = 3
 func (p *Publisher) write(ctx context.Context, wanted map[corev1.NodeConditionType]corev1.NodeCondition) error {
 	ctx, cancel := context.WithTimeout(ctx, p.opts.Timeout)
 	defer cancel()
-	var err error
-	for range maxAttempts {
-		var node *corev1.Node
-		if node, err = p.opts.Client.CoreV1().Nodes().Get(ctx, p.opts.Node, metav1.GetOptions{}); err != nil {
+	return retry.RetryOnConflict(wait.Backoff{Steps: maxAttempts}, func() error {
+		node, err := p.opts.Client.CoreV1().Nodes().Get(ctx, p.opts.Node, metav1.GetOptions{})
+		if err != nil {
 			return fmt.Errorf("read node %s: %w", p.opts.Node, err)
 		}
-		if err = p.writeStatus(ctx, node, wanted); err != nil {
+		if err := p.writeStatus(ctx, node, wanted); err != nil {
 			return fmt.Errorf("patch the conditions of node %s: %w", p.opts.Node, err)
 		}
-		if err = p.writeTaints(ctx, node, p.wantedTaints(wanted)); err == nil {
-			return nil
+		if err := p.writeTaints(ctx, node, p.wantedTaints(wanted)); err != nil {
+			return fmt.Errorf("patch the taints of node %s: %w", p.opts.Node, err)
 		}
-		err = fmt.Errorf("patch the taints of node %s: %w", p.opts.Node, err)
-		if !apierrors.IsConflict(err) {
-			break
-		}
-	}
-	return err
+		return nil
+	})
 }
 
 // writeStatus patches conditions. Conditions merge by type, so the patch has only weir's. It stores
