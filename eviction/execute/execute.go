@@ -134,7 +134,7 @@ func (e *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionO
 	default:
 		e.evict(ctx, o)
 	}
-	e.metrics.observeRequest(o)
+	e.metrics.acting.Observe(time.Since(o.At).Seconds())
 	e.noteFailure(key, o)
 	perhaps := o.Result == Failed && o.sent && isAmbiguous(o.Err) || o.ended
 	e.concludeLease(ctx, o.Result == Evicted || o.Result == Killed || o.Result == Requested || perhaps)

@@ -1,8 +1,6 @@
 package execute
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
@@ -50,8 +48,6 @@ func newMetrics(r prometheus.Registerer) *metrics {
 func (m *metrics) countOutcome(o *ActionOutcome) {
 	m.outcomes.WithLabelValues(o.Signal, string(o.Result)).Inc()
 }
-
-func (m *metrics) observeRequest(o *ActionOutcome) { m.acting.Observe(time.Since(o.At).Seconds()) }
 
 func (m *metrics) observeRemoval(o *ActionOutcome) {
 	m.cleanup.Observe(o.Waited.Seconds())

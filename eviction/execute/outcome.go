@@ -10,31 +10,29 @@ import (
 
 // ActionOutcome is the result of one Kill or Collection of a decision.
 type ActionOutcome struct {
-	At     time.Time `json:"at"`
-	Result Result    `json:"result"`
-	Mode   Mode      `json:"mode"`
+	At     time.Time
+	Result Result
+	Mode   Mode
 	// Pod, Signal and Hard are copied from the Kill.
-	Pod    eviction.PodIdentity `json:"pod,omitzero"`
-	Signal string               `json:"signal"`
-	Hard   bool                 `json:"hard,omitempty"`
-	// Collection is set instead of Pod if this is the result of a collection. Freed is what it
-	// removed.
-	Collection eviction.Collection `json:"collection,omitempty"`
-	Freed      Freed               `json:"freed,omitzero"`
+	Pod    eviction.PodIdentity
+	Signal string
+	Hard   bool
+	// Collection is set instead of Pod if this is the result of a collection.
+	Collection eviction.Collection
 	// GraceSeconds is the grace period that the pod gets, or would get.
-	GraceSeconds int64 `json:"graceSeconds,omitempty"`
+	GraceSeconds int64
 	// Budget is the PodDisruptionBudget that blocks the eviction, if the API server names it.
-	Budget string `json:"budget,omitempty"`
+	Budget string
 	// NotBefore is the earliest time of the next attempt; zero means at once.
-	NotBefore time.Time `json:"notBefore,omitzero"`
+	NotBefore time.Time
 	// Removed is set if the pod is gone from the API and from the node. Waited is the time until then,
 	// or the time for which Execute waited.
-	Removed bool          `json:"removed,omitempty"`
-	Waited  time.Duration `json:"waitedNanoseconds,omitempty"`
+	Removed bool
+	Waited  time.Duration
 	// Message is a sentence for people, with the next step if there is one.
-	Message string `json:"message"`
+	Message string
 	// Err is the error of the results Failed and Blocked. Message includes it.
-	Err error `json:"-"`
+	Err error
 
 	sent  bool // whether the eviction or deletion was sent
 	ended bool // whether Options.KillAtOnce ended processes of the pod

@@ -17,8 +17,8 @@ type Reclaimer interface {
 
 // Freed is what a collection removed.
 type Freed struct {
-	Items int   `json:"items"`           // the number of removed containers or images
-	Bytes int64 `json:"bytes,omitempty"` // as the runtime reports it; 0 if it does not report it
+	Items int   // the number of removed containers or images
+	Bytes int64 // as the runtime reports it; 0 if it does not report it
 }
 
 // Reclaim carries out the collections of a decision, in order, and returns an outcome for each. If
@@ -61,7 +61,6 @@ func (e *Executor) removeUnused(ctx context.Context, c eviction.Collection, o *A
 	ctx, cancel := context.WithTimeout(ctx, reclaimTimeout)
 	defer cancel()
 	freed, err := e.opts.Reclaimer.Reclaim(ctx, c)
-	o.Freed = freed
 	e.metrics.countFreed(c, freed)
 	if err != nil {
 		o.Err = fmt.Errorf("remove unused %ss: %w", c, err)
