@@ -134,9 +134,18 @@ func (r *Requests) Amount(name corev1.ResourceName) MilliQuantity {
 	return MilliQuantity{}
 }
 
-// RequestsIn returns the CPU and memory in values of the cluster facts, rounded up to thousandths as
-// quantities are.
-func RequestsIn(v *metric.Values, cpu, memory metric.ID) (r Requests) {
+// RequestsOf returns the requests of CPU and memory in the cluster facts.
+func RequestsOf(r cluster.Requirements) Requests {
+	return amounts(r, metric.CPURequest, metric.MemoryRequest)
+}
+
+// LimitsOf returns the limits of CPU and memory in the cluster facts.
+func LimitsOf(r cluster.Requirements) Requests {
+	return amounts(r, metric.CPULimit, metric.MemoryLimit)
+}
+
+// amounts returns CPU and memory rounded up to thousandths, as quantities are.
+func amounts(v cluster.Requirements, cpu, memory metric.ID) (r Requests) {
 	if nanocores, ok := v.Get(cpu); ok {
 		r.CPU = MilliQuantity{Milli: int64(math.Ceil(nanocores / 1e6)), Set: true}
 	}

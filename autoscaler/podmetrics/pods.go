@@ -52,19 +52,15 @@ func podOf(p *cluster.Pod) autoscaler.PodInput {
 		for i := range p.Containers {
 			c := &p.Containers[i]
 			if c.Role != cluster.Ephemeral && (c.Role == cluster.Regular) == regular {
-				containers = append(containers, autoscaler.ContainerInput{Name: c.Name, Role: c.Role, Requests: requests(c.Spec)})
+				containers = append(containers, autoscaler.ContainerInput{Name: c.Name, Role: c.Role, Requests: autoscaler.RequestsOf(c.Spec)})
 			}
 		}
 	}
 	return autoscaler.PodInput{
 		Name: string(p.Name), Labels: p.Labels, Phase: p.Phase, Terminating: !p.Deleted.IsZero(),
 		Started: p.Started, Ready: p.Ready, ReadySince: p.ReadySince, Containers: containers,
-		Requests: requests(p.Spec), PodLevel: p.PodLevel, Overhead: requests(p.Overhead),
+		Requests: autoscaler.RequestsOf(p.Spec), PodLevel: p.PodLevel, Overhead: autoscaler.RequestsOf(p.Overhead),
 	}
-}
-
-func requests(r cluster.Requirements) autoscaler.Requests {
-	return autoscaler.RequestsIn(r.Values(), metric.CPURequest, metric.MemoryRequest)
 }
 
 // millicores converts nanocores as Quantity.MilliValue does; it rounds up.

@@ -62,7 +62,7 @@ type RecordingCollector struct {
 	containers map[string]*containerTrace
 	zeros      replay.Series          // zero at each point, for containers that appear later
 	target     *recording.ScaleTarget // the last recorded target; nil if none was recorded
-	starting   map[metric.PodUID]bool // pods that were seen before they were ready
+	started    map[metric.PodUID]bool // pods that became ready
 	delays     []time.Duration
 }
 
@@ -84,7 +84,7 @@ func New(o Options) (*RecordingCollector, error) {
 		return nil, fmt.Errorf("match pods: %w", err)
 	}
 	return &RecordingCollector{
-		options: o, names: names, selector: o.Selector, containers: map[string]*containerTrace{}, starting: map[metric.PodUID]bool{},
+		options: o, names: names, selector: o.Selector, containers: map[string]*containerTrace{}, started: map[metric.PodUID]bool{},
 		trace: replay.Trace{Namespace: string(o.Namespace), Target: o.Kind + "/" + o.Name, Step: leastStep, Named: map[string]replay.Series{}},
 	}, nil
 }
@@ -155,20 +155,12 @@ func (c *RecordingCollector) selects(p *cluster.Pod) bool {
 
 // learnStartup records how long p took to become ready, if p started within the trace.
 func (c *RecordingCollector) learnStartup(p *cluster.Pod) {
-	if p.Started.IsZero() || p.Started.Before(c.trace.From) {
-		return
-	}
-	if p.Ready != cluster.ReadyTrue {
-		if _, known := c.starting[p.UID]; !known {
-			c.starting[p.UID] = true
-		}
-		return
-	}
 	// Each pod is counted once, because later changes of its readiness are not startups.
-	if waits, known := c.starting[p.UID]; waits || !known {
-		c.starting[p.UID] = false
-		c.delays = append(c.delays, p.ReadySince.Sub(p.Started))
+	if p.Started.IsZero() || p.Started.Before(c.trace.From) || p.Ready != cluster.ReadyTrue || c.started[p.UID] {
+		return
 	}
+	c.started[p.UID] = true
+	c.delays = append(c.delays, p.ReadySince.Sub(p.Started))
 }
 
 // keepSpecs stores the containers and requests of p. Later pods replace earlier ones.
@@ -183,13 +175,12 @@ func (c *RecordingCollector) keepSpecs(p *cluster.Pod) {
 			container = &containerTrace{TraceContainer: replay.TraceContainer{Name: f.Name, Role: f.Role, CPU: slices.Clone(c.zeros), Memory: slices.Clone(c.zeros)}}
 			c.containers[f.Name] = container
 		}
-		container.Requests, container.Limits = autoscaler.RequestsIn(f.Spec.Values(), metric.CPURequest, metric.MemoryRequest), autoscaler.RequestsIn(f.Spec.Values(), metric.CPULimit, metric.MemoryLimit)
+		container.Requests, container.Limits = autoscaler.RequestsOf(f.Spec), autoscaler.LimitsOf(f.Spec)
 	}
-	c.trace.Overhead = autoscaler.RequestsIn(p.Overhead.Values(), metric.CPURequest, metric.MemoryRequest)
+	c.trace.Overhead = autoscaler.RequestsOf(p.Overhead)
 	c.trace.PodLevel = nil
 	if p.PodLevel {
-		requests := autoscaler.RequestsIn(p.Spec.Values(), metric.CPURequest, metric.MemoryRequest)
-		c.trace.PodLevel = &requests
+		c.trace.PodLevel = new(autoscaler.RequestsOf(p.Spec))
 	}
 }
 
