@@ -17,8 +17,8 @@ import (
 
 // Readings returns Input.ReadMetric for a target with the selector sel, which matches pods. All
 // resource metrics are read from one state. Only one goroutine may call the function.
-func (r *Reader) Readings(ctx context.Context, now time.Time, namespace string, sel labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(i int) autoscaler.Reading {
-	target := &targetReader{Reader: r, ctx: ctx, now: now, namespace: namespace, selector: sel, pods: pods}
+func (r *Reader) Readings(ctx context.Context, _ time.Time, namespace string, sel labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(i int) autoscaler.Reading {
+	target := &targetReader{Reader: r, ctx: ctx, namespace: namespace, selector: sel, pods: pods}
 	return func(i int) autoscaler.Reading {
 		if i < 0 || i >= len(spec.Metrics) {
 			return failed(fmt.Errorf("there is no metric %d of %d", i, len(spec.Metrics)))
@@ -33,7 +33,6 @@ func (r *Reader) Readings(ctx context.Context, now time.Time, namespace string, 
 type targetReader struct {
 	*Reader
 	ctx       context.Context
-	now       time.Time
 	namespace string
 	selector  labels.Selector
 	pods      []autoscaler.PodInput
@@ -91,7 +90,7 @@ func (r *targetReader) resourceMetric(name corev1.ResourceName, container string
 	reading := autoscaler.Reading{At: u.pods[0].at(), Samples: make([]autoscaler.PodSample, 0, len(u.pods))}
 	for i := range u.pods {
 		p := &u.pods[i]
-		if milli, ok := u.sumResource(p, name, container); ok {
+		if milli, ok := p.sum(name, container); ok {
 			reading.Samples = append(reading.Samples, autoscaler.PodSample{Pod: p.name, Milli: milli, At: p.at(), Window: p.over.Length})
 		}
 	}

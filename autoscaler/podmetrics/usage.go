@@ -17,16 +17,14 @@ import (
 // podUsages has what metrics.k8s.io serves for pods, in their order.
 type podUsages struct {
 	pods []podUsage // the served pods
-	uses []resourceusage.Usage
-	err  error // the reason why nothing can be served
+	err  error      // the reason why nothing can be served
 }
 
 // podUsage is the usage of one pod.
 type podUsage struct {
 	name string
 	over metric.Window
-	// uses[from:to] are its containers.
-	from, to int
+	uses []resourceusage.Usage // of its containers
 }
 
 // at returns the pod's timestamp in whole seconds, as the API encodes it.
@@ -34,30 +32,27 @@ func (p *podUsage) at() time.Time { return time.Unix(p.over.End/int64(time.Secon
 
 // currentUsage returns the current usage of pods.
 func currentUsage(view UsageReader, facts *cluster.Facts, pods []metric.PodRef) *podUsages {
-	u := &podUsages{pods: make([]podUsage, 0, len(pods)), uses: make([]resourceusage.Usage, 0, 2*len(pods))}
+	u := &podUsages{pods: make([]podUsage, 0, len(pods))}
+	all := make([]resourceusage.Usage, 0, 2*len(pods)) // the uses of all pods
 	var pod resourceusage.PodUsage
 	for _, ref := range pods {
 		if view.PodUsage(ref, &pod) && resourceusage.MayServePod(facts.Pod(ref), &pod) {
-			u.addPod(ref, pod.Containers, pod.Window)
+			from := len(all)
+			all = append(all, pod.Containers...)
+			u.pods = append(u.pods, podUsage{string(ref.Name), pod.Window, all[from:]})
 		}
 	}
 	return u
 }
 
-func (u *podUsages) addPod(ref metric.PodRef, containers []resourceusage.Usage, over metric.Window) {
-	from := len(u.uses)
-	u.uses = append(u.uses, containers...)
-	u.pods = append(u.pods, podUsage{name: string(ref.Name), over: over, from: from, to: len(u.uses)})
-}
-
-// sumResource returns a pod's usage of a resource in thousandths: the sum over its containers, each
-// rounded up, or the usage of the named container. ok reports whether there is a number.
-func (u *podUsages) sumResource(p *podUsage, name corev1.ResourceName, container string) (milli int64, ok bool) {
+// sum returns the usage of a resource in thousandths: the sum over the containers, each rounded up,
+// or the usage of the named container. ok reports whether there is a number.
+func (p *podUsage) sum(name corev1.ResourceName, container string) (milli int64, ok bool) {
 	if name != corev1.ResourceCPU && name != corev1.ResourceMemory {
 		return 0, false
 	}
-	for i := p.from; i < p.to; i++ {
-		use := &u.uses[i]
+	for i := range p.uses {
+		use := &p.uses[i]
 		if container != "" && use.Name != container {
 			continue
 		}
@@ -83,7 +78,7 @@ func (r *targetReader) pastUsage(view UsageReader, facts *cluster.Facts, pods []
 		}
 		running = true
 		if containers, over := r.pastContainers(view, p); len(containers) > 0 {
-			u.addPod(ref, containers, over)
+			u.pods = append(u.pods, podUsage{string(ref.Name), over, containers})
 		}
 	}
 	if running && len(u.pods) == 0 {
