@@ -28,13 +28,14 @@ type metricFormat struct {
 	scope valueScope
 }
 
-// metricFormatOf returns how to format a metric's numbers. Without a specification it uses the
-// metric's name.
-func metricFormatOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec) metricFormat {
-	var s metricFormat
+// format returns how to format a metric's numbers. Without a specification it uses the metric's
+// name.
+func (re *reporter) format(m *autoscaler.MetricDecision) (s metricFormat) {
+	spec := re.spec(m.Index)
 	switch m.Type {
 	case autoscalingv2.ResourceMetricSourceType, autoscalingv2.ContainerResourceMetricSourceType:
-		s.unit = unitOf(resourceOf(m, spec))
+		resource, _ := resourceOf(m, spec)
+		s.unit = unitOf(resource)
 	case autoscalingv2.ObjectMetricSourceType, autoscalingv2.ExternalMetricSourceType:
 		s.scope = wholeValue
 		if spec != nil && (spec.Object != nil && spec.Object.Target.AverageValue != nil && spec.Object.Target.Type == autoscalingv2.AverageValueMetricType ||
@@ -45,24 +46,21 @@ func metricFormatOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec
 	return s
 }
 
-func (re *reporter) format(m *autoscaler.MetricDecision) metricFormat {
-	return metricFormatOf(m, re.spec(m.Index))
-}
-
-// resourceOf returns the resource of a resource metric.
-func resourceOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec) corev1.ResourceName {
+// resourceOf returns the resource of a resource metric, and its container, which is empty for whole
+// pods.
+func resourceOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec) (name corev1.ResourceName, container string) {
 	switch {
 	case spec != nil && spec.Resource != nil:
-		return spec.Resource.Name
+		return spec.Resource.Name, ""
 	case spec != nil && spec.ContainerResource != nil:
-		return spec.ContainerResource.Name
+		return spec.ContainerResource.Name, spec.ContainerResource.Container
 	}
 	for _, r := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		if len(m.Name) >= len(r) && m.Name[:len(r)] == string(r) {
-			return r
+		if strings.HasPrefix(m.Name, string(r)) {
+			return r, ""
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // metricReport returns the report of one metric.
@@ -165,11 +163,8 @@ func (re *reporter) requestOf(m *autoscaler.MetricDecision, p *autoscaler.Classi
 	if p.Request > 0 || spec == nil || pod == nil {
 		return p.Request
 	}
-	container := ""
-	if spec.ContainerResource != nil {
-		container = spec.ContainerResource.Container
-	}
-	request, err := autoscaler.RequestOf(pod, container, resourceOf(m, spec), re.settings().PodLevelResources)
+	resource, container := resourceOf(m, spec)
+	request, err := autoscaler.RequestOf(pod, container, resource, re.settings().PodLevelResources)
 	if err != nil {
 		return 0
 	}

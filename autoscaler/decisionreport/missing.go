@@ -158,11 +158,7 @@ func (re *reporter) requestCause(m *autoscaler.MetricDecision) (MissingCause, bo
 	if re.Input == nil || spec == nil || !isUtilization(spec) {
 		return MissingCause{}, false
 	}
-	resource := resourceOf(m, spec)
-	container := ""
-	if spec.ContainerResource != nil {
-		container = spec.ContainerResource.Container
-	}
+	resource, container := resourceOf(m, spec)
 	var pods, lines []string
 	for i := range re.Input.Pods {
 		p, podLevel := &re.Input.Pods[i], re.settings().PodLevelResources

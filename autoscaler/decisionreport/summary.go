@@ -45,11 +45,8 @@ func (re *reporter) changeText() string {
 
 // undecided reports whether an error prevented a decision.
 func (re *reporter) undecided() bool {
-	return re.Err != nil && !re.Rescale && !re.hasStep(autoscaler.StepPropose)
-}
-
-func (re *reporter) hasStep(kind autoscaler.StepKind) bool {
-	return slices.ContainsFunc(re.Steps, func(s autoscaler.DerivationStep) bool { return s.Kind == kind })
+	proposed := slices.ContainsFunc(re.Steps, func(s autoscaler.DerivationStep) bool { return s.Kind == autoscaler.StepPropose })
+	return re.Err != nil && !re.Rescale && !proposed
 }
 
 // reasonText explains why the decision was made.
