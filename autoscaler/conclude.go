@@ -105,10 +105,6 @@ func (d *decider) setCondition(kind autoscalingv2.HorizontalPodAutoscalerConditi
 	d.conditions = SetCondition(d.conditions, kind, status, reason, message, d.now())
 }
 
-func (d *decider) removeCondition(kind autoscalingv2.HorizontalPodAutoscalerConditionType) {
-	d.conditions = RemoveCondition(d.conditions, kind)
-}
-
 // SetCondition replaces the condition of a type, or appends it. LastTransitionTime changes only if
 // the condition's status changes.
 func SetCondition(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType,

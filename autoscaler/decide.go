@@ -15,7 +15,7 @@ import (
 // Decide returns what to do with a target now. It is deterministic. It changes nothing in its input
 // except Input.Reuse.
 func Decide(in *Input) *Decision {
-	d := newDecider(in)
+	d := decider{&Decision{Object: in.Object, At: in.Now, Chosen: -1, Memory: in.Memory, statusDraft: newStatusDraft(in)}, in}
 	d.decide()
 	return d.Decision
 }
@@ -24,11 +24,6 @@ func Decide(in *Input) *Decision {
 type decider struct {
 	*Decision
 	in *Input
-}
-
-func newDecider(in *Input) *decider {
-	d := &Decision{Object: in.Object, At: in.Now, Chosen: -1, Memory: in.Memory, statusDraft: newStatusDraft(in)}
-	return &decider{d, in}
 }
 
 func (d *decider) decide() {
@@ -57,7 +52,7 @@ func (d *decider) decide() {
 		d.setCondition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "ScalingDisabled",
 			"scaling is off while the target has zero replicas")
 		if !in.Settings.ScaleToZero {
-			d.removeCondition(autoscalingv2.ScaledToZero)
+			d.conditions = RemoveCondition(d.conditions, autoscalingv2.ScaledToZero)
 		}
 	case current != 0 && current > highest:
 		d.RescaleReason = "Current number of replicas above Spec.MaxReplicas"

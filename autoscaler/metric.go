@@ -29,19 +29,23 @@ type calculation struct {
 }
 
 func newCalculation(in *Input) *calculation {
-	c := &calculation{
-		in: in, pods: in.Pods, toleranceDown: in.Settings.Tolerance, toleranceUp: in.Settings.Tolerance,
-		startedAfter: in.Now.Add(-in.Settings.CPUInitialization),
-	}
-	if b := in.Spec.Behavior; b != nil && in.Settings.ConfigurableTolerance {
+	c := &calculation{in: in, pods: in.Pods, startedAfter: in.Now.Add(-in.Settings.CPUInitialization)}
+	c.toleranceDown, c.toleranceUp = Tolerances(in.Spec, in.Settings)
+	return c
+}
+
+// Tolerances returns how far below and above 1 a ratio may be without a change.
+func Tolerances(spec *autoscalingv2.HorizontalPodAutoscalerSpec, s *Settings) (down, up float64) {
+	down, up = s.Tolerance, s.Tolerance
+	if b := spec.Behavior; b != nil && s.ConfigurableTolerance {
 		if b.ScaleDown != nil && b.ScaleDown.Tolerance != nil {
-			c.toleranceDown = b.ScaleDown.Tolerance.AsApproximateFloat64()
+			down = b.ScaleDown.Tolerance.AsApproximateFloat64()
 		}
 		if b.ScaleUp != nil && b.ScaleUp.Tolerance != nil {
-			c.toleranceUp = b.ScaleUp.Tolerance.AsApproximateFloat64()
+			up = b.ScaleUp.Tolerance.AsApproximateFloat64()
 		}
 	}
-	return c
+	return down, up
 }
 
 // sortPods sorts the pods by name. Lists of pods are usually already sorted.

@@ -110,7 +110,7 @@ func Run(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o Options) (
 	r := &run{trace: t, spec: spec, options: &o, targets: list, result: &RunResult{Min: ptr.Deref(spec.MinReplicas, 1), Max: spec.MaxReplicas}}
 	r.object = types.NamespacedName{Namespace: t.Namespace, Name: spec.ScaleTargetRef.Name}
 	r.workload = newModelWorkload(t, &o, r.initial(), t.From)
-	tol := tolerance(spec, &o.Settings)
+	_, tol := autoscaler.Tolerances(spec, &o.Settings)
 	r.meter, r.recorded = newMeter(t, list, tol, spec.MaxReplicas), newMeter(t, list, tol, spec.MaxReplicas)
 	for now := t.From; now.Before(t.To); now = now.Add(syncPeriod) {
 		if o.Progress != nil {

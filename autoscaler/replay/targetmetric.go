@@ -230,11 +230,3 @@ func clampInt64(v float64) int64 {
 	}
 	return int64(v)
 }
-
-// tolerance returns how far above 1 the ratio may be without a change.
-func tolerance(spec *autoscalingv2.HorizontalPodAutoscalerSpec, s *autoscaler.Settings) float64 {
-	if b := spec.Behavior; s.ConfigurableTolerance && b != nil && b.ScaleUp != nil && b.ScaleUp.Tolerance != nil {
-		return b.ScaleUp.Tolerance.AsApproximateFloat64()
-	}
-	return s.Tolerance
-}
