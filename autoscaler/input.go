@@ -40,7 +40,8 @@ type Input struct {
 	// there is more than one, no metric is read.
 	Overlapping []types.NamespacedName
 	// ReadMetric returns the current value of the metric Spec.Metrics[i]. It is called at most once
-	// for each metric, in order, and only if the decision needs it.
+	// for each metric, in order, and only if the decision needs it. It may be nil if the scale or the
+	// pods are not known.
 	ReadMetric func(i int) Reading
 	// Reuse is a decision that is not needed any more, or nil. The memory of its pods is reused, so no
 	// part of it may be read afterwards. This halves the time if there are repeated decisions about

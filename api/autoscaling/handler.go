@@ -175,7 +175,8 @@ func (o *Options) decideNow(ctx context.Context, kind string, r Request, m *mani
 	if err != nil {
 		return nil, err
 	}
-	return NewResponse(kind, result.Report(m.Kind)), nil
+	result.Kind = m.Kind
+	return NewResponse(kind, decisionreport.New(result.Decision, result.Context)), nil
 }
 
 // asProblem converts the errors of an evaluation that a client can do something about.

@@ -223,8 +223,7 @@ func (c *Controller) readTarget(ctx context.Context, o *scalingObject, e *entry,
 	selector, err := scaleclient.Selector(l.Scale.Selector)
 	if err != nil {
 		c.selectors.Delete(e.selectorOwner)
-		l.PodsErr = err
-		l.ReadMetric = func(int) autoscaler.Reading { return autoscaler.Reading{Err: err} }
+		l.PodsErr = err // then no metric is read
 		return l
 	}
 	l.Selector = selector

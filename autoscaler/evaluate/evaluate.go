@@ -61,7 +61,7 @@ type Options struct {
 // ErrTimeUnknown is the error for a time for which weir has no data.
 var ErrTimeUnknown = errors.New("weir has no data of that time")
 
-// EvaluatedDecision is a decision with what its report needs.
+// EvaluatedDecision is a decision with what its report needs, but for the kind of the autoscaler.
 type EvaluatedDecision struct {
 	Decision *autoscaler.Decision
 	decisionreport.Context
@@ -80,10 +80,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, object types.NamespacedName, s
 	if e.Settings != nil {
 		settings, featureGates = e.Settings()
 	}
-	in := &autoscaler.Input{Now: now, Settings: settings, Object: object, Spec: spec, Status: o.Status, ReadMetric: unreadMetric}
-	if in.Status == nil {
-		in.Status = &autoscalingv2.HorizontalPodAutoscalerStatus{}
-	}
+	in := &autoscaler.Input{Now: now, Settings: settings, Object: object, Spec: spec, Status: o.Status}
 	res := &EvaluatedDecision{Context: decisionreport.Context{Input: in, NoMemory: o.Memory == nil, Notes: notes, Gates: featureGates}}
 	e.fillInput(ctx, source, in, o)
 	if o.Memory != nil {
@@ -99,11 +96,6 @@ func (e *Evaluator) Evaluate(ctx context.Context, object types.NamespacedName, s
 		return nil, fmt.Errorf("evaluate %s: %w", object, err)
 	}
 	return res, nil
-}
-
-// unreadMetric returns the reading of a metric if the target cannot be read.
-func unreadMetric(int) autoscaler.Reading {
-	return autoscaler.Reading{Err: errors.New("the target was not read")}
 }
 
 // podMetrics returns the pods and metrics of the requested time.
@@ -147,10 +139,4 @@ func (e *Evaluator) fillInput(ctx context.Context, source PodMetrics, in *autosc
 		in.Overlapping = []types.NamespacedName{in.Object}
 		in.ReadMetric = source.Readings(ctx, in.Now, in.Object.Namespace, selector, in.Spec, in.Pods)
 	}
-}
-
-// Report returns the report of the decision. kind is the kind of the autoscaler.
-func (e *EvaluatedDecision) Report(kind string) *decisionreport.DecisionReport {
-	e.Kind = kind
-	return decisionreport.New(e.Decision, e.Context)
 }
