@@ -62,7 +62,7 @@ func (c *Controller) Open(_ context.Context, h *feature.Host) (err error) {
 	}
 	c.settings = newClusterSettings(&c.Plan, c.Clients.Kube.Discovery().RESTClient(), h.Log)
 	h.Add(feature.Part{Name: "the cluster's feature gates", Run: c.settings.run})
-	if !c.needsController() {
+	if !c.Act && !c.Shadow {
 		return nil
 	}
 	if c.Act && h.Leader == nil {

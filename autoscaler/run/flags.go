@@ -45,9 +45,6 @@ func (p *Plan) settings(g gates.Gates) autoscaler.Settings {
 	return s
 }
 
-// needsController reports whether the plan needs a controller.
-func (p *Plan) needsController() bool { return p.Act || p.Shadow }
-
 // Flags adds the flags about autoscalers. A flag that kube-controller-manager has too is called
 // --horizontal-pod-autoscaler-... there, and has the same default.
 func (c *Controller) Flags(f *pflag.FlagSet) {

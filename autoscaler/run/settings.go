@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
 
@@ -73,7 +75,8 @@ const (
 // then waits for the end of ctx. It logs an error that differs from the one before.
 func (c *clusterSettings) run(ctx context.Context) error {
 	logged := ""
-	for pause := askGatesSoon; ; pause = min(2*pause, askGatesLate) {
+	pauses := wait.Backoff{Duration: askGatesSoon, Factor: 2, Cap: askGatesLate, Steps: math.MaxInt}
+	_ = pauses.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (done bool, _ error) {
 		release, known, err := askGates(ctx, c.api)
 		if release != "" {
 			c.set(release, known)
@@ -81,24 +84,18 @@ func (c *clusterSettings) run(ctx context.Context) error {
 		if release != "" || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) {
 			c.once.Do(func() { close(c.answered) })
 		}
-		if err == nil {
-			<-ctx.Done()
-			return nil
-		}
-		if text := err.Error(); text != logged && ctx.Err() == nil {
-			logged = text
+		if err != nil && err.Error() != logged && ctx.Err() == nil {
+			logged = err.Error()
 			level := zap.InfoLevel
 			if apierrors.IsForbidden(err) {
 				level = zap.DebugLevel // the shipped rights do not have it, and the defaults are those of nearly all clusters
 			}
 			c.log.Log(level, "not all feature gates of the cluster can be read, so decisions about autoscalers assume their defaults; weir asks again", zap.String("release", release), zap.Error(err))
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(pause):
-		}
-	}
+		return err == nil, nil
+	})
+	<-ctx.Done()
+	return nil
 }
 
 // askGates returns the release of the API server, and the feature gates that its /metrics has. They
