@@ -140,23 +140,21 @@ func wantedConditions(d *eviction.Decision) map[corev1.NodeConditionType]corev1.
 	}
 	reported := d.Pressures()
 	list := map[corev1.NodeConditionType]corev1.NodeCondition{}
-	for kind, thresholds := range thresholdsOf {
-		c := corev1.NodeCondition{Type: Prefix + kind, Status: corev1.ConditionFalse, Reason: ReasonNotMet}
-		if slices.Contains(reported, kind) {
-			c.Status, c.Reason = corev1.ConditionTrue, ReasonMet
+	add := func(kind corev1.NodeConditionType, met bool, reasonMet, reasonNotMet, message string) {
+		c := corev1.NodeCondition{Type: kind, Status: corev1.ConditionFalse, Reason: reasonNotMet, Message: message}
+		if met {
+			c.Status, c.Reason = corev1.ConditionTrue, reasonMet
 		}
+		list[kind] = c
+	}
+	for kind, thresholds := range thresholdsOf {
 		// The message does not name the threshold that is met, because that may change with every read.
-		c.Message = "by weir's thresholds: " + strings.Join(thresholds, ", ")
-		list[c.Type] = c
+		add(Prefix+kind, slices.Contains(reported, kind), ReasonMet, ReasonNotMet, "by weir's thresholds: "+strings.Join(thresholds, ", "))
 	}
 	for i := range d.Contention {
-		contention := &d.Contention[i]
-		c := corev1.NodeCondition{Type: contention.Condition, Status: corev1.ConditionFalse, Reason: ReasonNoContention}
-		if contention.Reported {
-			c.Status, c.Reason = corev1.ConditionTrue, ReasonContention
-		}
-		c.Message = fmt.Sprintf("by weir's threshold of %v%% of the time in which tasks stall, for the last minute and the last 10 seconds", contention.Percent)
-		list[c.Type] = c
+		c := &d.Contention[i]
+		add(c.Condition, c.Reported, ReasonContention, ReasonNoContention,
+			fmt.Sprintf("by weir's threshold of %v%% of the time in which tasks stall, for the last minute and the last 10 seconds", c.Percent))
 	}
 	return list
 }
