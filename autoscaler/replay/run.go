@@ -107,7 +107,7 @@ func Run(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o Options) (
 	if !t.To.After(t.From) {
 		return nil, fmt.Errorf("replay from %s to %s: the end must be after the start", t.From.Format(time.RFC3339), t.To.Format(time.RFC3339))
 	}
-	r := &run{trace: t, spec: spec, options: &o, targets: list, result: &RunResult{Min: ptr.Deref(spec.MinReplicas, 1), Max: spec.MaxReplicas}}
+	r := &run{trace: t, spec: spec, options: &o, targets: list, gaps: map[string]int{}, result: &RunResult{Min: ptr.Deref(spec.MinReplicas, 1), Max: spec.MaxReplicas}}
 	r.object = types.NamespacedName{Namespace: t.Namespace, Name: spec.ScaleTargetRef.Name}
 	r.workload = newModelWorkload(t, &o, r.initial(), t.From)
 	_, tol := autoscaler.Tolerances(spec, &o.Settings)
@@ -213,9 +213,6 @@ func finite(v float64) float64 {
 
 // updateGaps opens and closes gaps.
 func (r *run) updateGaps(now time.Time) {
-	if r.gaps == nil {
-		r.gaps = map[string]int{}
-	}
 	for i := range r.targets {
 		name := r.targets[i].name
 		at, open := r.gaps[name]
