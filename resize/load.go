@@ -66,11 +66,6 @@ func newSeries(points trace.Series) usageSeries {
 	return usageSeries{points, cmp.Or(points.Step(), syncPeriod)}
 }
 
-// at returns the newest reading at a time, unless it is too old for a metrics API.
-func (s *usageSeries) at(t time.Time) (value float64, ok bool) {
-	return s.points.At(t, s.interval*5/2+syncPeriod+time.Nanosecond)
-}
-
 // loadReadings adds up the usage of pods, given by pod and container. A pod is there from its first
 // reading until one interval after its last. It has no reading while one of its containers has none.
 func loadReadings(r Resource, pods [][]usageSeries) []LoadReading {
@@ -98,7 +93,7 @@ func (l *LoadReading) add(r Resource, pod []usageSeries) {
 		s := &pod[i]
 		first, last := s.points[0].At, s.points[len(s.points)-1].At
 		exists = exists || !first.After(l.At) && l.At.Sub(last) < max(s.interval, syncPeriod)
-		value, ok := s.at(l.At)
+		value, ok := s.points.At(l.At, s.interval*5/2+syncPeriod+time.Nanosecond) // an older one is too old for a metrics API
 		complete = complete && ok
 		sum += WholeUnits(r, value) * thousandths(r) // each rounded up, as the metrics API does
 	}

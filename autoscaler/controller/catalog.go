@@ -59,7 +59,7 @@ func (o *scalingObject) precedes(other *scalingObject) bool {
 // newAutoscalerObject returns an Autoscaler for the catalog.
 func newAutoscalerObject(a *v1alpha1.Autoscaler) *scalingObject {
 	mode := decisionreport.Active
-	if a.Spec.Dry() {
+	if a.Spec.Mode == v1alpha1.DryRun {
 		mode = decisionreport.DryRun
 	}
 	return &scalingObject{

@@ -52,8 +52,9 @@ func (c *Controller) wouldChange(ctx context.Context, k objectKey, t *decisionRe
 		}
 	}()
 	in := *t.context.Input
-	if in.ScaleErr != nil || !c.allMetricsLocal(in.Spec) {
-		return false
+	requested := func(m autoscalingv2.MetricSpec) bool { return !c.opts.Metrics.IsInMemory(&m) }
+	if in.ScaleErr != nil || slices.ContainsFunc(in.Spec.Metrics, requested) {
+		return false // weir does not have all metrics in memory
 	}
 	selector, err := scaleclient.Selector(in.Scale.Selector)
 	if err != nil {
@@ -64,9 +65,4 @@ func (c *Controller) wouldChange(ctx context.Context, k objectKey, t *decisionRe
 	in.ReadMetric = c.opts.Metrics.Readings(ctx, in.Now, k.namespace, selector, in.Spec, in.Pods)
 	d := autoscaler.Decide(&in)
 	return d.Rescale && d.Desired != t.decision.Desired
-}
-
-// allMetricsLocal reports whether weir has all metrics of a specification in memory.
-func (c *Controller) allMetricsLocal(spec *autoscalingv2.HorizontalPodAutoscalerSpec) bool {
-	return !slices.ContainsFunc(spec.Metrics, func(m autoscalingv2.MetricSpec) bool { return !c.opts.Metrics.IsInMemory(&m) })
 }

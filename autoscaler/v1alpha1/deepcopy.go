@@ -8,7 +8,8 @@ import (
 
 // DeepCopy returns a copy that shares nothing with a.
 func (a *Autoscaler) DeepCopy() *Autoscaler {
-	return &Autoscaler{TypeMeta: a.TypeMeta, ObjectMeta: *a.ObjectMeta.DeepCopy(), Spec: *a.Spec.DeepCopy(), Status: *a.Status.DeepCopy()}
+	spec := AutoscalerSpec{HorizontalPodAutoscalerSpec: *a.Spec.HorizontalPodAutoscalerSpec.DeepCopy(), Mode: a.Spec.Mode}
+	return &Autoscaler{TypeMeta: a.TypeMeta, ObjectMeta: *a.ObjectMeta.DeepCopy(), Spec: spec, Status: *a.Status.DeepCopy()}
 }
 
 // DeepCopyObject implements runtime.Object.
@@ -26,11 +27,6 @@ func (l *AutoscalerList) DeepCopyObject() runtime.Object {
 		c.Items[i] = *l.Items[i].DeepCopy()
 	}
 	return c
-}
-
-// DeepCopy returns a copy that shares nothing with s.
-func (s *AutoscalerSpec) DeepCopy() *AutoscalerSpec {
-	return &AutoscalerSpec{HorizontalPodAutoscalerSpec: *s.HorizontalPodAutoscalerSpec.DeepCopy(), Mode: s.Mode}
 }
 
 // DeepCopy returns a copy that shares nothing with s.

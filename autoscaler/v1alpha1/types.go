@@ -52,9 +52,6 @@ const (
 	DryRun Mode = "DryRun"
 )
 
-// Dry reports whether decisions are only reported, not carried out.
-func (s *AutoscalerSpec) Dry() bool { return s.Mode == DryRun }
-
 // AutoscalerStatus is the last decision and its reason.
 //
 // In a dry run and in a conflict, desiredReplicas is the count that the Autoscaler would set, and

@@ -21,9 +21,6 @@ func runOf(c *cluster.Container) (r Run, ok bool) {
 	return r, true
 }
 
-// same reports whether two records are of one run.
-func (r *Run) same(o *Run) bool { return r.ID == o.ID && r.Started.Equal(o.Started) }
-
 // runs reports whether a container of the pod runs.
 func runs(p *cluster.Pod) bool {
 	for i := range p.Containers {
@@ -123,7 +120,7 @@ func containerEnds(before, after *cluster.Pod, now time.Time) (ends []End) {
 		if !ok || run.ExitCode == 0 && (c.Role == cluster.Init || c.Role == cluster.Ephemeral) {
 			continue
 		}
-		if earlier, ok := runOf(before.Container(c.Name)); ok && earlier.same(&run) {
+		if earlier, ok := runOf(before.Container(c.Name)); ok && earlier.ID == run.ID && earlier.Started.Equal(run.Started) {
 			continue
 		}
 		at := run.Ended

@@ -82,13 +82,9 @@ func NewReport(q Query, ends EndReader, events EventReader, now time.Time) Repor
 
 // selects reports whether q selects an end in its namespace.
 func (q *Query) selects(e *endlog.End) bool {
+	ofContainer := e.Container == q.Container || e.Container == "" && e.Pod.Container(q.Container) != nil
 	return (q.Pod == "" || e.Pod.Name == q.Pod) && (q.Node == "" || e.Pod.Node == q.Node) &&
-		(q.Workload == cluster.Owner{} || e.Pod.Workload() == q.Workload) && (q.Container == "" || concerns(e, q.Container))
-}
-
-// concerns reports whether an end is that of a container, or of its pod as a whole.
-func concerns(e *endlog.End, container string) bool {
-	return e.Container == container || e.Container == "" && e.Pod.Container(container) != nil
+		(q.Workload == cluster.Owner{} || e.Pod.Workload() == q.Workload) && (q.Container == "" || ofContainer)
 }
 
 // Recent reports how many deaths there are, and what the last one was, in a sentence that goes on:
