@@ -15,11 +15,7 @@ type Client struct{ Weir *weirdev.Client }
 func (c *Client) Autoscaler(ctx context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error) {
 	r := Request{Namespace: namespace, Kind: kind, Name: name}
 	path, query := r.pathAndQuery()
-	var answer Response
-	if err := c.Weir.Get(ctx, r.String(), path, query, ExplanationKind, &answer); err != nil {
-		return nil, err
-	}
-	return &answer.DecisionReport, nil
+	return weirdev.Get[decisionreport.DecisionReport](ctx, c.Weir, r.String(), path, query, ExplanationKind)
 }
 
 // Evaluation describes what to evaluate.
@@ -38,9 +34,5 @@ func (c *Client) Evaluate(ctx context.Context, e Evaluation) (*decisionreport.De
 	if e.At != "" {
 		query.Set("at", e.At)
 	}
-	var answer Response
-	if err := c.Weir.Post(ctx, r.String(), path, query, e.Manifest, EvaluationKind, &answer); err != nil {
-		return nil, err
-	}
-	return &answer.DecisionReport, nil
+	return weirdev.Post[decisionreport.DecisionReport](ctx, c.Weir, r.String(), path, query, e.Manifest, EvaluationKind)
 }

@@ -94,10 +94,6 @@ type Client struct{ Weir *weirdev.Client }
 // Events returns the Events on an object. If the server answers with an error, the error is a
 // *weirdev.Problem. A weir without --events answers 404, too.
 func (c *Client) Events(ctx context.Context, o event.Object) (*List, error) {
-	var list List
 	what := "Events on " + o.Kind + " " + o.Namespace + "/" + o.Name
-	if err := c.Weir.Get(ctx, what, []string{"namespaces", o.Namespace, "events"}, url.Values{"kind": {o.Kind}, "name": {o.Name}}, listKind, &list); err != nil {
-		return nil, err
-	}
-	return &list, nil
+	return weirdev.Get[List](ctx, c.Weir, what, []string{"namespaces", o.Namespace, "events"}, url.Values{"kind": {o.Kind}, "name": {o.Name}}, listKind)
 }

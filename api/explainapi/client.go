@@ -37,30 +37,22 @@ func (c *Client) Cgroup(ctx context.Context, node metric.NodeName, name string) 
 
 // Missing reports what is missing in a namespace, or in the cluster if namespace is empty.
 func (c *Client) Missing(ctx context.Context, namespace metric.Namespace) (*explain.MissingReport, error) {
-	return c.report(ctx, Request{Missing: true, Namespace: namespace})
+	return get[explain.MissingReport](ctx, c, Request{Missing: true, Namespace: namespace}, reportKind)
 }
 
 // Workload reports what the pods of a workload use, and what is missing of them.
 func (c *Client) Workload(ctx context.Context, namespace metric.Namespace, workload Workload) (*explain.MissingReport, error) {
 	request := Request{Missing: true, Namespace: namespace, Workload: workload}
-	report, err := c.report(ctx, request)
+	report, err := get[explain.MissingReport](ctx, c, request, reportKind)
 	if err == nil && report.Workload == nil {
 		return nil, fmt.Errorf("read the answer about %v: the report is not about a workload", request)
 	}
 	return report, err
 }
 
-func (c *Client) report(ctx context.Context, request Request) (*explain.MissingReport, error) {
-	var d ReportDocument
-	if err := c.get(ctx, request, reportKind, &d); err != nil {
-		return nil, err
-	}
-	return &d.MissingReport, nil
-}
-
 func (c *Client) explain(ctx context.Context, r Request) (*explain.Explanation, error) {
-	var d ExplanationDocument
-	if err := c.get(ctx, r, "", &d); err != nil {
+	d, err := get[ExplanationDocument](ctx, c, r, "")
+	if err != nil {
 		return nil, err
 	}
 	kind, ok := strings.CutSuffix(d.Kind, "Explanation")
@@ -70,15 +62,15 @@ func (c *Client) explain(ctx context.Context, r Request) (*explain.Explanation, 
 	return &d.Explanation, nil
 }
 
-// get requests r and reads the answer, of a kind, into body.
-func (c *Client) get(ctx context.Context, r Request, kind string, body any) error {
+// get requests r and returns the answer, of a kind.
+func get[T any](ctx context.Context, c *Client, r Request, kind string) (*T, error) {
 	path, query := r.target()
-	return c.Weir.Get(ctx, r.String(), path, query, kind, body)
+	return weirdev.Get[T](ctx, c.Weir, r.String(), path, query, kind)
 }
 
-// getPods reads a document of a kind about pods at resource: of all, of those of a namespace, or of one. subject
+// getPods returns a document of a kind about pods at resource: of all, of those of a namespace, or of one. subject
 // names it in errors.
-func (c *Client) getPods(ctx context.Context, resource string, pods metric.PodRef, query url.Values, subject, kind string, to any) error {
+func getPods[T any](ctx context.Context, c *Client, resource string, pods metric.PodRef, query url.Values, subject, kind string) (*T, error) {
 	path := []string{resource}
 	if pods.Namespace != "" {
 		path = []string{"namespaces", string(pods.Namespace), resource}
@@ -86,5 +78,5 @@ func (c *Client) getPods(ctx context.Context, resource string, pods metric.PodRe
 	if pods.Name != "" {
 		query.Set("pod", string(pods.Name))
 	}
-	return c.Weir.Get(ctx, subject, path, query, kind, to)
+	return weirdev.Get[T](ctx, c.Weir, subject, path, query, kind)
 }

@@ -89,9 +89,5 @@ func (c *Client) Deaths(ctx context.Context, q death.Query) (*death.Report, erro
 	if q.Namespace != "" {
 		subject += " in namespace " + string(q.Namespace)
 	}
-	var d DeathDocument
-	if err := c.getPods(ctx, "deaths", metric.PodRef{Namespace: q.Namespace, Name: q.Pod}, query, subject, deathKind, &d); err != nil {
-		return nil, err
-	}
-	return &d.Report, nil
+	return getPods[death.Report](ctx, c, "deaths", metric.PodRef{Namespace: q.Namespace, Name: q.Pod}, query, subject, deathKind)
 }

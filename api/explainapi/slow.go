@@ -96,9 +96,5 @@ func (c *Client) Slow(ctx context.Context, q slow.Query) (*slow.Report, error) {
 	if q.Namespace != "" {
 		subject = "what pods of namespace " + string(q.Namespace) + " wait for"
 	}
-	var d SlowDocument
-	if err := c.getPods(ctx, "slow", metric.PodRef{Namespace: q.Namespace, Name: q.Pod}, query, subject, slowKind, &d); err != nil {
-		return nil, err
-	}
-	return &d.Report, nil
+	return getPods[slow.Report](ctx, c, "slow", metric.PodRef{Namespace: q.Namespace, Name: q.Pod}, query, subject, slowKind)
 }

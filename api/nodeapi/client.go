@@ -16,31 +16,25 @@ type Client struct{ Weir *weirdev.Client }
 // Eviction returns the report on evictions of a node. If the server answers with an error, the error
 // is a *weirdev.Problem, here and below.
 func (c *Client) Eviction(ctx context.Context, node string) (*evictionreport.EvictionReport, error) {
-	var answer EvictionExplanation
-	if err := c.get(ctx, Request{node, Eviction}, ExplanationKind, &answer); err != nil {
-		return nil, err
-	}
-	return &answer.EvictionReport, nil
+	return get[evictionreport.EvictionReport](ctx, c.Weir, Request{node, Eviction}, ExplanationKind)
 }
 
 // PodCgroups returns the report on a node's pod cgroups.
 func (c *Client) PodCgroups(ctx context.Context, node string) (json.RawMessage, error) {
-	var answer json.RawMessage
-	err := c.get(ctx, Request{node, PodCgroups}, "", &answer)
-	return answer, err
+	answer, err := get[json.RawMessage](ctx, c.Weir, Request{node, PodCgroups}, "")
+	if err != nil {
+		return nil, err
+	}
+	return *answer, nil
 }
 
 // Devices returns the devices of a node.
 func (c *Client) Devices(ctx context.Context, node string) (*cluster.NodeDevices, error) {
-	var answer NodeDevices
-	if err := c.get(ctx, Request{node, Devices}, DevicesKind, &answer); err != nil {
-		return nil, err
-	}
-	return &answer.NodeDevices, nil
+	return get[cluster.NodeDevices](ctx, c.Weir, Request{node, Devices}, DevicesKind)
 }
 
-func (c *Client) get(ctx context.Context, r Request, kind string, answer any) error {
-	return c.Weir.Get(ctx, r.String(), r.path(), nil, kind, answer)
+func get[T any](ctx context.Context, c *weirdev.Client, r Request, kind string) (*T, error) {
+	return weirdev.Get[T](ctx, c, r.String(), r.path(), nil, kind)
 }
 
 // DevicesKind is the kind of NodeDevices.

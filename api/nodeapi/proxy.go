@@ -52,45 +52,36 @@ func NewProxy(find FindAgent) *Proxy {
 
 // ServeHTTP answers a request about a node.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	weirdev.ReadHandler(readOnly, ParseRequest, func(ctx context.Context, request Request) (answer json.RawMessage, err error) {
-		err = p.ask(ctx, request, "", &answer)
-		return answer, err
+	weirdev.ReadHandler(readOnly, ParseRequest, func(ctx context.Context, request Request) (*json.RawMessage, error) {
+		return askAgent[json.RawMessage](ctx, p, request, "")
 	}).ServeHTTP(w, r)
 }
 
 // Eviction returns the report on evictions of a node, for callers that show it in another way, such
 // as the page. Its errors are *weirdev.Problem.
 func (p *Proxy) Eviction(ctx context.Context, node string) (*evictionreport.EvictionReport, error) {
-	var answer EvictionExplanation
-	if err := p.ask(ctx, Request{node, Eviction}, ExplanationKind, &answer); err != nil {
-		return nil, err
-	}
-	return &answer.EvictionReport, nil
+	return askAgent[evictionreport.EvictionReport](ctx, p, Request{node, Eviction}, ExplanationKind)
 }
 
 // Kills returns what the kernel of a node killed for memory. Its errors are *weirdev.Problem.
 func (p *Proxy) Kills(ctx context.Context, node string) (*endlog.KillReport, error) {
-	var answer NodeKills
-	if err := p.ask(ctx, Request{node, Kills}, KillsKind, &answer); err != nil {
-		return nil, err
-	}
-	return &answer.KillReport, nil
+	return askAgent[endlog.KillReport](ctx, p, Request{node, Kills}, KillsKind)
 }
 
-// ask reads the answer of the node's agent, of a kind, into answer. Each error is a *weirdev.Problem that shows
-// where the request failed, and what to do.
-func (p *Proxy) ask(ctx context.Context, r Request, kind string, answer any) error {
+// askAgent returns the answer, of a kind, of the node's agent. Each error is a *weirdev.Problem that shows where the
+// request failed, and what to do.
+func askAgent[T any](ctx context.Context, p *Proxy, r Request, kind string) (*T, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	select {
 	case p.places <- struct{}{}:
 		defer func() { <-p.places }()
 	case <-ctx.Done():
-		return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("%d other requests to agents did not end in time", maxRequests), Hint: "Ask again in a few seconds."}
+		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("%d other requests to agents did not end in time", maxRequests), Hint: "Ask again in a few seconds."}
 	}
 	root, carrier, err := p.find(r.Node)
 	if err != nil {
-		return unreachableProblem(r.Node, err)
+		return nil, unreachableProblem(r.Node, err)
 	}
 	client, err := weirdev.NewClient(root, &http.Client{
 		Transport: &limitedTransport{carrier, p.maxBytes},
@@ -98,12 +89,13 @@ func (p *Proxy) ask(ctx context.Context, r Request, kind string, answer any) err
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	})
 	if err != nil {
-		return unreachableProblem(r.Node, err)
+		return nil, unreachableProblem(r.Node, err)
 	}
-	if err := client.Get(ctx, r.String(), r.path(), nil, kind, answer); err != nil {
-		return agentProblem(r.Node, err)
+	answer, err := get[T](ctx, client, r, kind)
+	if err != nil {
+		return nil, agentProblem(r.Node, err)
 	}
-	return nil
+	return answer, nil
 }
 
 // installHint describes what to do if no agent answers.

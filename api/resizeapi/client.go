@@ -12,9 +12,5 @@ type Client struct{ Weir *weirdev.Client }
 // Recommend returns recommendations. If the server answers with an error, the error is a
 // *weirdev.Problem.
 func (c *Client) Recommend(ctx context.Context, r Request) (*RecommendationList, error) {
-	var answer RecommendationList
-	if err := c.Weir.Get(ctx, r.String(), r.path(), r.query, ListKind, &answer); err != nil {
-		return nil, err
-	}
-	return &answer, nil
+	return weirdev.Get[RecommendationList](ctx, c.Weir, r.String(), r.path(), r.query, ListKind)
 }

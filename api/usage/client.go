@@ -17,9 +17,5 @@ func (c *Client) List(ctx context.Context, r Resource, q Query) (*List, error) {
 		path = []string{"namespaces", q.Namespace, string(r)}
 		q.Namespace = ""
 	}
-	var list List
-	if err := c.Weir.Get(ctx, string(r), path, q.Values(), r.Kind()+"List", &list); err != nil {
-		return nil, err
-	}
-	return &list, nil
+	return weirdev.Get[List](ctx, c.Weir, string(r), path, q.Values(), r.Kind()+"List")
 }

@@ -36,18 +36,26 @@ func NewClient(base string, client *http.Client) (*Client, error) {
 	return &Client{base: u, http: client}, nil
 }
 
-// Get requests a path below Path and reads the answer into body. The parts of the path are names;
+// Get requests a path below Path and returns the answer. The parts of the path are names;
 // Get escapes them. Unless kind is empty, an answer of another kind or version is an error: another server,
 // or another version of weir, may have answered. An error that the server itself reports is a *Problem with
 // its own words. Other errors begin with what.
-func (c *Client) Get(ctx context.Context, what string, path []string, query url.Values, kind string, body any) error {
-	return c.ask(ctx, http.MethodGet, what, path, query, nil, kind, body)
+func Get[T any](ctx context.Context, c *Client, what string, path []string, query url.Values, kind string) (*T, error) {
+	var answer T
+	if err := c.ask(ctx, http.MethodGet, what, path, query, nil, kind, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
 }
 
-// Post sends a document, in YAML or JSON, to a path below Path, and reads the answer into body. Its
-// errors are like those of Get.
-func (c *Client) Post(ctx context.Context, what string, path []string, query url.Values, document []byte, kind string, body any) error {
-	return c.ask(ctx, http.MethodPost, what, path, query, document, kind, body)
+// Post sends a document, in YAML or JSON, to a path below Path, and returns the answer. Its errors are
+// like those of Get.
+func Post[T any](ctx context.Context, c *Client, what string, path []string, query url.Values, document []byte, kind string) (*T, error) {
+	var answer T
+	if err := c.ask(ctx, http.MethodPost, what, path, query, document, kind, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
 }
 
 func (c *Client) ask(ctx context.Context, method, what string, path []string, query url.Values, document []byte, kind string, body any) (err error) {

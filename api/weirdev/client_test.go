@@ -32,9 +32,11 @@ func TestClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	get := func(name string) (query string, err error) {
-		var got struct{ Query string }
-		err = c.Get(t.Context(), "the node", []string{"nodes", name}, map[string][]string{"q": {"1 2"}}, "", &got)
-		return got.Query, err
+		got, err := weirdev.Get[struct{ Query string }](t.Context(), c, "the node", []string{"nodes", name}, map[string][]string{"q": {"1 2"}}, "")
+		if err != nil {
+			return "", err
+		}
+		return got.Query, nil
 	}
 	if query, err := get("a/b?c"); err != nil || query != "q=1+2" {
 		t.Errorf("a name with a slash: %q, %v, want q=1+2", query, err)
