@@ -28,6 +28,9 @@ type UsageReader interface {
 	PastContainers(namespace metric.Namespace) iter.Seq[metric.Entity]
 }
 
+// podTimeout limits one call of Options.Pod.
+const podTimeout = 5 * time.Second
+
 // Options configure the handler.
 type Options struct {
 	// Usage returns the newest snapshot, or nil while there is none. Required.
@@ -37,15 +40,12 @@ type Options struct {
 	// Pod reads one pod from the API server. Its errors are those of Kubernetes. If it is nil, the pod
 	// of Facts is used.
 	Pod func(ctx context.Context, namespace, name string) (*corev1.Pod, error)
-	// Timeout limits one call of Pod. Default 5 s.
-	Timeout time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
 
 // NewHandler returns a handler for all of Paths. It may serve many requests at once.
 func NewHandler(opts Options) http.Handler {
-	opts.Timeout = cmp.Or(opts.Timeout, 5*time.Second)
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -89,7 +89,7 @@ func (o *Options) answerPod(ctx context.Context, facts *cluster.Facts, m usageMe
 	}
 	pod := resize.FromFacts(known)
 	if o.Pod != nil {
-		ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+		ctx, cancel := context.WithTimeout(ctx, podTimeout)
 		defer cancel()
 		read, err := o.Pod(ctx, r.Namespace, r.Pod)
 		switch {

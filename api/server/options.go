@@ -42,9 +42,10 @@ type Options struct {
 	BodyTimeout time.Duration
 	// StallTimeout is how long a client may take to read the next 64 KiB of an answer.
 	StallTimeout time.Duration
-	// MaxBodyBytes is the maximum size of a body.
-	MaxBodyBytes int64
 }
+
+// maxBodyBytes is the maximum size of a body.
+const maxBodyBytes = 1 << 20
 
 // NewOptions returns the defaults. They are those of metrics-server, with three exceptions: a
 // self-signed certificate stays in memory unless --cert-dir names a directory, profiles are off,
@@ -63,7 +64,6 @@ func NewOptions() *Options {
 		ShutdownGrace:       15 * time.Second,
 		BodyTimeout:         10 * time.Second,
 		StallTimeout:        10 * time.Second,
-		MaxBodyBytes:        1 << 20,
 	}
 	o.SecureServing.MinTLSVersion = "VersionTLS12"
 	o.SecureServing.ServerCert.CertDirectory = ""
@@ -121,7 +121,6 @@ func (o *Options) Validate() error {
 	positive("the shutdown grace", o.ShutdownGrace > 0)
 	positive("the body timeout", o.BodyTimeout > 0)
 	positive("the stall timeout", o.StallTimeout > 0)
-	positive("the body limit", o.MaxBodyBytes > 0)
 	if o.ShutdownDelay < 0 {
 		errs = append(errs, errors.New("--shutdown-delay-duration cannot be negative; 0 means no delay"))
 	}

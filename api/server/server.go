@@ -143,7 +143,7 @@ func (s *Server) configure(g *genericapiserver.Config, c Config) {
 	g.RequestTimeout = s.opts.RequestTimeout
 	g.MaxRequestsInFlight = s.opts.MaxRequests
 	g.MaxMutatingRequestsInFlight = s.opts.MaxMutatingRequests
-	g.MaxRequestBodyBytes = s.opts.MaxBodyBytes
+	g.MaxRequestBodyBytes = maxBodyBytes
 	g.ShutdownDelayDuration = s.opts.ShutdownDelay
 	g.LongRunningFunc = s.isLongRunning(g.LongRunningFunc)
 	// There is no check that logging is not blocked: that check is klog's, and it starts a
@@ -170,7 +170,7 @@ func (s *Server) configure(g *genericapiserver.Config, c Config) {
 		h = genericapiserver.DefaultBuildHandlerChain(h, g)
 		h = newFailureLimits().apply(h)
 		h = withProduct(s.routes.matchRoute(h))
-		return requestLimits{body: s.opts.BodyTimeout, write: s.opts.RequestTimeout + answerGrace, stall: s.opts.StallTimeout, bytes: s.opts.MaxBodyBytes, streams: s.isStream}.apply(h)
+		return requestLimits{body: s.opts.BodyTimeout, write: s.opts.RequestTimeout + answerGrace, stall: s.opts.StallTimeout, bytes: maxBodyBytes, streams: s.isStream}.apply(h)
 	}
 }
 

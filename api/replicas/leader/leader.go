@@ -69,9 +69,6 @@ type Options struct {
 	// Reads returns how many nodes this process reads at present. Nil: the leader keeps the Lease
 	// however few it reads.
 	Reads func() int
-	// Patience is for how long another replica must read clearly more nodes than the leader before
-	// the leader gives the Lease up; 1m if 0. A third of it is enough if the leader reads none.
-	Patience time.Duration
 	// Lease is how long a leader stays leader without renewing; 15s if 0.
 	Lease time.Duration
 	// Renew is how long a leader tries to renew before it stops; DefaultRenew if 0.
@@ -107,7 +104,6 @@ func New(o Options) (*Elector, error) {
 	if o.Ready == nil {
 		o.Ready = func() bool { return true }
 	}
-	o.Patience = cmp.Or(o.Patience, time.Minute)
 	o.Lease, o.Renew, o.Retry = cmp.Or(o.Lease, 15*time.Second), cmp.Or(o.Renew, DefaultRenew), cmp.Or(o.Retry, 2*time.Second)
 	e := &Elector{opts: o}
 	e.lock = &resourcelock.LeaseLock{

@@ -25,13 +25,17 @@ type readComparison struct {
 // about the same never change places.
 func readsClearlyMore(a, b int) bool { return 2*a > 3*b }
 
+// patience is for how long another replica must read clearly more nodes than the leader before the leader gives
+// the Lease up. A third of it is enough if the leader reads none.
+const patience = time.Minute
+
 // patienceWith returns for how long this process must have read clearly more than a leader that reads
 // so many nodes. If the leader reads none, all its numbers are about to be stale.
-func (e *Elector) patienceWith(reads int) time.Duration {
+func patienceWith(reads int) time.Duration {
 	if reads == 0 {
-		return e.opts.Patience / 3
+		return patience / 3
 	}
-	return e.opts.Patience
+	return patience
 }
 
 // compareReads compares the reads of this process with those in the Lease. If it does not hold the
@@ -58,7 +62,7 @@ func (e *Elector) compareReads(ctx context.Context, lease *coordination.Lease, l
 	case r.leader != holder:
 		r.leader, r.since = holder, time.Now()
 		return
-	case time.Since(r.since) < e.patienceWith(theirs):
+	case time.Since(r.since) < patienceWith(theirs):
 		return
 	}
 	lease = lease.DeepCopy()

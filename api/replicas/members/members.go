@@ -58,17 +58,15 @@ type Options struct {
 	// Verify returns an error unless another replica, which a Lease names, is at that address. Nil: Leases
 	// are believed.
 	Verify func(ctx context.Context, identity, address string) error
-	// Lease is how long a replica stays a member without renewing; default 10 s.
-	Lease time.Duration
-	// Renew is the time between two renewals, and two looks at the others; default 2 s.
-	Renew time.Duration
-	// Remove is the age at which the Lease of a gone replica is deleted; default 10 min.
-	Remove time.Duration
 	// Logger logs changes of the list. The zero Logger discards them.
 	Logger logr.Logger
-	// Now returns the time; default time.Now.
-	Now func() time.Time
 }
+
+const (
+	leaseTime  = 10 * time.Second // how long a replica stays a member without renewing
+	renewEvery = 2 * time.Second  // and looks at the others
+	removeAge  = 10 * time.Minute // of the Lease of a gone replica
+)
 
 // Membership maintains the list of members. Only one goroutine may call its methods.
 type Membership struct {
@@ -94,18 +92,14 @@ func New(o Options) (*Membership, error) {
 	if o.Client == nil || o.Changed == nil || o.Namespace == "" || o.Name == "" || o.Replica == "" || o.Self == (Member{}) {
 		return nil, errors.New("the list of replicas needs Options.Client, Changed, Namespace, Name, Replica and Self")
 	}
-	o.Lease, o.Renew, o.Remove = cmp.Or(o.Lease, 10*time.Second), cmp.Or(o.Renew, 2*time.Second), cmp.Or(o.Remove, 10*time.Minute)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return &Membership{o: o, seen: map[string]observedLease{}}, nil
 }
 
 // Run renews this replica's Lease until ctx ends. Then it deletes the Lease, so that the others do
 // not wait until it expires. Errors are logged and retried.
 func (m *Membership) Run(ctx context.Context) error {
-	wait.NonSlidingUntilWithContext(ctx, func(ctx context.Context) { m.logChange(m.renewAndList(ctx)) }, m.o.Renew)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.o.Renew)
+	wait.NonSlidingUntilWithContext(ctx, func(ctx context.Context) { m.logChange(m.renewAndList(ctx)) }, renewEvery)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewEvery)
 	defer cancel()
 	err := m.leases().Delete(ctx, m.ownLeaseName(), metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -130,7 +124,7 @@ func (m *Membership) ownLeaseName() string                  { return m.o.Name + 
 
 // renewAndList renews this replica's Lease and reads all of them.
 func (m *Membership) renewAndList(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, m.o.Lease/2)
+	ctx, cancel := context.WithTimeout(ctx, leaseTime/2)
 	defer cancel()
 	if err := m.renewLease(ctx); err != nil {
 		return err
@@ -139,7 +133,7 @@ func (m *Membership) renewAndList(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the Leases of replicas: %w", err)
 	}
-	now := m.o.Now()
+	now := time.Now()
 	all := []Member{m.o.Self}
 	observed := make(map[string]observedLease, len(list.Items))
 	for i := range list.Items {
@@ -150,12 +144,12 @@ func (m *Membership) renewAndList(ctx context.Context) error {
 		s := m.observeLease(l, now)
 		age := now.Sub(s.since)
 		switch {
-		case age < m.o.Lease:
+		case age < leaseTime:
 			m.verify(ctx, &s, Member{s.holder, l.Annotations[leader.AddressAnnotation], l.Annotations[leader.CertificateAnnotation]})
 			if !s.refused {
 				all = append(all, s.checked)
 			}
-		case age > m.o.Remove:
+		case age > removeAge:
 			// The first replica that sees it deletes it.
 			_ = m.leases().Delete(ctx, l.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &l.ResourceVersion}})
 		}
@@ -221,7 +215,7 @@ func (m *Membership) renewLease(ctx context.Context) error {
 }
 
 func (m *Membership) fillLease(l *coordination.Lease) *coordination.Lease {
-	now, seconds := metav1.NewMicroTime(m.o.Now()), int32((m.o.Lease+time.Second-1)/time.Second)
+	now, seconds := metav1.NowMicro(), int32(leaseTime/time.Second)
 	l.Labels = map[string]string{Label: m.o.Name}
 	l.Annotations = map[string]string{leader.AddressAnnotation: m.o.Self.Address, leader.CertificateAnnotation: m.o.Self.Certificate}
 	l.Spec = coordination.LeaseSpec{HolderIdentity: &m.o.Self.Identity, LeaseDurationSeconds: &seconds, RenewTime: &now}
