@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/prometheus/common/expfmt"
 
@@ -20,7 +19,6 @@ type Handler struct {
 	view        func() MetricsReader
 	opts        Options
 	running     chan struct{}
-	truncated   atomic.Int64
 	expositions sync.Pool // of earlier answers, for reuse
 }
 
@@ -38,9 +36,6 @@ var (
 	text        = expfmt.NewFormat(expfmt.TypeTextPlain)
 	openMetrics = expfmt.NewFormat(expfmt.TypeOpenMetrics)
 )
-
-// Truncated returns how many answers stopped at the limit of series.
-func (h *Handler) Truncated() int64 { return h.truncated.Load() }
 
 // serve answers one scrape. Query parameters narrow what is shown; see Options. It answers 400 to a
 // query that it does not understand. It answers 503 before the first round, and to requests beyond
@@ -99,9 +94,6 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	x.write(view, filters{&h.opts.Filter, &asked.Filter})
 	x.out, x.known = nil, nil
-	if x.truncated {
-		h.truncated.Add(1)
-	}
 }
 
 // filters are the sink's options and the request's. A series must pass all of them.
