@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -41,7 +42,7 @@ func (c *Client) Missing(ctx context.Context, namespace metric.Namespace) (*expl
 }
 
 // Workload reports what the pods of a workload use, and what is missing of them.
-func (c *Client) Workload(ctx context.Context, namespace metric.Namespace, workload Workload) (*explain.MissingReport, error) {
+func (c *Client) Workload(ctx context.Context, namespace metric.Namespace, workload cluster.Owner) (*explain.MissingReport, error) {
 	request := Request{Missing: true, Namespace: namespace, Workload: workload}
 	report, err := get[explain.MissingReport](ctx, c, request, reportKind)
 	if err == nil && report.Workload == nil {

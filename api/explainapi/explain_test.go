@@ -136,12 +136,12 @@ func TestThereAndBack(t *testing.T) {
 	report, err := c.Missing(t.Context(), "bank")
 	same("namespace", &bank, report, err)
 	set, ok5 := w.Workload("shop", "statefulset", "web")
-	report, err = c.Workload(t.Context(), "shop", Workload{"statefulset", "web"})
+	report, err = c.Workload(t.Context(), "shop", cluster.Owner{Kind: "statefulset", Name: "web"})
 	same("workload", &set, report, err)
 	if want := (&explain.Workload{Kind: "StatefulSet", Name: "web", CPUCores: 0.25, MemoryBytes: 180 << 20}); !ok5 || !cmp.Equal(set.Workload, want) {
 		t.Errorf("the workload: got %+v, want %+v", set.Workload, want)
 	}
-	if _, err := c.Workload(t.Context(), "shop", Workload{"deployment", "web"}); err == nil {
+	if _, err := c.Workload(t.Context(), "shop", cluster.Owner{Kind: "deployment", Name: "web"}); err == nil {
 		t.Error("an unknown workload: got no error")
 	}
 	all := w.Missing()
@@ -196,7 +196,7 @@ func TestWorkloadIsNotItsNamespace(t *testing.T) {
 	namespace, _ := village().Namespace("shop")
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { weirdev.Respond(w, NewReport(namespace), nil) }))
 	t.Cleanup(srv.Close)
-	_, err := client(t, srv.URL, nil).Workload(t.Context(), "shop", Workload{"statefulset", "web"})
+	_, err := client(t, srv.URL, nil).Workload(t.Context(), "shop", cluster.Owner{Kind: "statefulset", Name: "web"})
 	if err == nil || !strings.Contains(err.Error(), "statefulset/web in namespace shop: the report is not about a workload") {
 		t.Errorf("got error %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -40,7 +41,7 @@ func find(explainer *explain.Explainer, r Request) (any, bool) {
 		}
 		var report explain.MissingReport
 		var ok bool
-		if r.Workload != (Workload{}) {
+		if r.Workload != (cluster.Owner{}) {
 			report, ok = explainer.Workload(r.Namespace, r.Workload.Kind, r.Workload.Name)
 		} else {
 			report, ok = explainer.Namespace(r.Namespace)
@@ -79,7 +80,7 @@ func unknown(explainer *explain.Explainer, r Request) *weirdev.Problem {
 		hint = "No node that is read reports it, and this weir has no API server to ask."
 	}
 	switch {
-	case r.Workload != (Workload{}):
+	case r.Workload != (cluster.Owner{}):
 		p.Message = fmt.Sprintf("weir knows no pods of %v", r)
 		p.Hint = "Use the kind and the name of the pods' owner: a Deployment, not its ReplicaSet. `kubectl get pods --show-labels` lists pods."
 	case r.Missing:

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -34,19 +35,13 @@ func Paths() []string { return routes.Patterns() }
 // everything missing in a namespace, or of one workload there, or in the cluster if there is no namespace.
 type Request struct {
 	Missing   bool
-	Workload  Workload
+	Workload  cluster.Owner // the kind may be in lower case
 	Node      metric.NodeName
 	Namespace metric.Namespace
 	Pod       metric.PodName
 	Container string
 	Cgroup    string // of the node; empty for the node itself
 }
-
-// Workload is the kind and the name of a workload. In a query it is KIND/NAME; the kind may be in lower
-// case.
-type Workload struct{ Kind, Name string }
-
-func (w Workload) String() string { return w.Kind + "/" + w.Name }
 
 // ParseRequest reads the path and the query of r. An error in them is a *weirdev.Problem. Rights
 // and the handler both use it, so that access is reviewed for exactly what is served.
@@ -72,7 +67,7 @@ func ParseRequest(r *http.Request) (Request, error) {
 		if kind == "" || name == "" {
 			return Request{}, parsed.BadParameter("workload %q is not KIND/NAME: write deployment/web, for example", text)
 		}
-		request.Workload = Workload{kind, name}
+		request.Workload = cluster.Owner{Kind: kind, Name: name}
 	}
 	return request, nil
 }
@@ -89,8 +84,8 @@ func (r Request) target() (path []string, query url.Values) {
 	default:
 		path = []string{"namespaces", string(r.Namespace), "pods", string(r.Pod), "explanation"}
 	}
-	if r.Workload != (Workload{}) {
-		query = url.Values{"workload": {r.Workload.String()}}
+	if r.Workload != (cluster.Owner{}) {
+		query = url.Values{"workload": {r.Workload.Kind + "/" + r.Workload.Name}}
 	}
 	if r.Cgroup != "" {
 		query = url.Values{"cgroup": {r.Cgroup}}
@@ -106,8 +101,8 @@ func (r Request) String() string {
 	switch {
 	case r.Missing && r.Namespace == "":
 		return "what is missing"
-	case r.Workload != (Workload{}):
-		return fmt.Sprintf("%s in namespace %s", r.Workload, r.Namespace)
+	case r.Workload != (cluster.Owner{}):
+		return fmt.Sprintf("%s/%s in namespace %s", r.Workload.Kind, r.Workload.Name, r.Namespace)
 	case r.Missing:
 		return "what is missing in namespace " + string(r.Namespace)
 	case r.Cgroup != "":

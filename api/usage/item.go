@@ -47,7 +47,7 @@ func fillItem(it *Item, r Resource, rows []listRow, facts *cluster.Facts, c *met
 		it.Cgroup = metric.CgroupPath(rows[0].name)
 	}
 	if p := facts.Pod(e.PodRef()); p != nil {
-		it.Workload = Workload(p.Workload())
+		it.Workload = p.Workload()
 		it.Restarts = restartCount(p, e)
 		if partial, ok := p.Partial(); ok && e.Kind == metric.Pod {
 			it.Partial = &Partial{Running: partial.Running, Containers: partial.Of, Stopped: partial.Stopped.Name, Message: partial.String()}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -50,7 +51,7 @@ type Item struct {
 	Container string            `json:"container,omitempty"`
 	Cgroup    metric.CgroupPath `json:"cgroup,omitempty"`
 	// Workload is what the pod belongs to, if the API server reports that.
-	Workload Workload `json:"workload,omitzero"`
+	Workload cluster.Owner `json:"workload,omitzero"`
 	// Started is when the measured instance began.
 	Started time.Time `json:"started,omitzero"`
 	// Restarts is the API server's count for the container, or for all containers of the pod.
@@ -94,12 +95,6 @@ type Readings struct {
 type Reading struct {
 	Time  time.Time `json:"time"`
 	Value float64   `json:"value"`
-}
-
-// Workload is the owner of a pod. For a ReplicaSet of a Deployment it is the Deployment.
-type Workload struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
 }
 
 // PodCount is how many pods of a workload have CPU and memory.

@@ -308,7 +308,7 @@ func TestClientReadsWhatTheHandlerWrote(t *testing.T) {
 	}
 	two := int32(2)
 	want := &List{APIVersion: "weir.dev/v1alpha1", Kind: "ContainerUsageList", Resource: Containers, Items: []Item{{
-		Node: "n1", Namespace: "shop", Pod: "web", Container: "app", Workload: Workload{Kind: "Deployment", Name: "web"}, Restarts: &two,
+		Node: "n1", Namespace: "shop", Pod: "web", Container: "app", Workload: cluster.Owner{Kind: "Deployment", Name: "web"}, Restarts: &two,
 		CPU:     &CPUUsage{Nanocores: 100e6, Time: noon, WindowSeconds: 15},
 		Memory:  &MemoryUsage{WorkingSetBytes: 180 << 20, Time: noon},
 		Metrics: map[string]float64{"memory/rss": 100 << 20},

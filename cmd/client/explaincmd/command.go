@@ -40,7 +40,7 @@ type Asker interface {
 	// Missing reports on a namespace, or on the cluster if namespace is empty.
 	Missing(ctx context.Context, namespace metric.Namespace) (*explain.MissingReport, error)
 	// Workload reports on the pods of a workload.
-	Workload(ctx context.Context, namespace metric.Namespace, subject explainapi.Workload) (*explain.MissingReport, error)
+	Workload(ctx context.Context, namespace metric.Namespace, subject cluster.Owner) (*explain.MissingReport, error)
 	// Deaths reports what ended, and why.
 	Deaths(ctx context.Context, q death.Query) (*death.Report, error)
 	// Slow reports what pods waited for, and why.

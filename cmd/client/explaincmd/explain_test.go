@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 
-	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/humanize"
@@ -75,9 +75,9 @@ func (t *testCluster) Missing(_ context.Context, namespace metric.Namespace) (*e
 	return r, nil
 }
 
-func (t *testCluster) Workload(_ context.Context, namespace metric.Namespace, of explainapi.Workload) (*explain.MissingReport, error) {
-	if namespace != "shop" || of != (explainapi.Workload{Kind: "deployment", Name: "web"}) {
-		return nil, unknown(fmt.Sprintf("pods of %v in namespace %s", of, namespace))
+func (t *testCluster) Workload(_ context.Context, namespace metric.Namespace, of cluster.Owner) (*explain.MissingReport, error) {
+	if namespace != "shop" || of != (cluster.Owner{Kind: "deployment", Name: "web"}) {
+		return nil, unknown(fmt.Sprintf("pods of %s/%s in namespace %s", of.Kind, of.Name, namespace))
 	}
 	r := *t.reports[namespace]
 	r.Summary = "Deployment shop/web: 1 of 2 pods has CPU and memory. Together they use 250m of CPU and 180Mi of memory."
@@ -250,7 +250,7 @@ func newTestCluster() *testCluster {
 			usage.Pods: {
 				{Node: "n2", Namespace: "bank", Pod: "vault"}, {Node: "n2", Namespace: "bank", Pod: "data-0"}, {Node: "n2", Namespace: "bank", Pod: "data-1"},
 				{Node: "n2", Namespace: "bank", Pod: "data-billing-7"}, {Node: "n2", Namespace: "bank", Pod: "data-billing-8"}, {Node: "n2", Namespace: "bank", Pod: "database"}, {Node: "n1", Namespace: "shop", Pod: "api"},
-				{Node: "n1", Namespace: "shop", Pod: "web-1", Workload: usage.Workload{Kind: "Deployment", Name: "web"}},
+				{Node: "n1", Namespace: "shop", Pod: "web-1", Workload: cluster.Owner{Kind: "Deployment", Name: "web"}},
 			},
 			usage.Containers: {
 				{Namespace: "bank", Pod: "vault", Container: "db"}, {Namespace: "shop", Pod: "web-1", Container: "app"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
@@ -75,32 +76,32 @@ ReplicaSet of a Deployment counts as the Deployment.`,
 
 // workloadRef parses NAMESPACE/KIND/NAME, or KIND/NAME with the namespace of the flag or the kubeconfig.
 // If the command was called as a kind, it parses NAMESPACE/NAME or NAME.
-func (a *asking) workloadRef(calledAs string, args []string) (metric.Namespace, explainapi.Workload, error) {
+func (a *asking) workloadRef(calledAs string, args []string) (metric.Namespace, cluster.Owner, error) {
 	text, err := one("workload", args)
 	if err != nil {
-		return "", explainapi.Workload{}, err
+		return "", cluster.Owner{}, err
 	}
 	parts := strings.Split(text, "/")
 	if cli.WorkloadKinds[calledAs] != "" {
 		parts = slices.Insert(parts, len(parts)-1, calledAs)
 	}
 	if len(parts) < 2 || len(parts) > 3 {
-		return "", explainapi.Workload{}, cli.Usage(fmt.Errorf("%q is not a workload: write NAMESPACE/KIND/NAME, or KIND/NAME with -n", text))
+		return "", cluster.Owner{}, cli.Usage(fmt.Errorf("%q is not a workload: write NAMESPACE/KIND/NAME, or KIND/NAME with -n", text))
 	}
 	kind, name := strings.ToLower(parts[len(parts)-2]), parts[len(parts)-1]
 	full, known := cli.WorkloadKinds[kind]
 	kind = cmp.Or(full, kind)
 	switch {
 	case kind == "":
-		return "", explainapi.Workload{}, cli.Usage(errors.New("a kind cannot be empty"))
+		return "", cluster.Owner{}, cli.Usage(errors.New("a kind cannot be empty"))
 	case len(parts) == 2 && a.namespace == "" && a.Namespace == nil:
 		if !known { // it can be NAMESPACE/NAME, too
-			return "", explainapi.Workload{}, cli.Usage(fmt.Errorf("%q has no kind or no namespace: write NAMESPACE/KIND/NAME, such as %s/deployment/%s", text, parts[0], name))
+			return "", cluster.Owner{}, cli.Usage(fmt.Errorf("%q has no kind or no namespace: write NAMESPACE/KIND/NAME, such as %s/deployment/%s", text, parts[0], name))
 		}
-		return "", explainapi.Workload{}, cli.Usage(fmt.Errorf("in which namespace is %s? Write NAMESPACE/%[1]s, or add -n NAMESPACE", strings.Join(parts, "/")))
+		return "", cluster.Owner{}, cli.Usage(fmt.Errorf("in which namespace is %s? Write NAMESPACE/%[1]s, or add -n NAMESPACE", strings.Join(parts, "/")))
 	}
 	namespace, name, err := cli.ParseRef(strings.Join(append(parts[:len(parts)-2:len(parts)-2], name), "/"), a.namespace, a.Namespace)
-	return metric.Namespace(namespace), explainapi.Workload{Kind: kind, Name: name}, err
+	return metric.Namespace(namespace), cluster.Owner{Kind: kind, Name: name}, err
 }
 
 // decisions asks what is decided about each of a workload's autoscalers. An error takes

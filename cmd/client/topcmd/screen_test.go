@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
@@ -179,7 +180,7 @@ func TestHistoryIsAskedOnce(t *testing.T) {
 // A pod that two nodes report counts once, with the numbers.
 func TestTreeCountsPodsOnce(t *testing.T) {
 	s := newTestScreen(t)
-	elsewhere := usage.Item{Node: "n0", Namespace: "shop", Pod: "web-1", Workload: usage.Workload{Kind: "Deployment", Name: "web"}}
+	elsewhere := usage.Item{Node: "n0", Namespace: "shop", Pod: "web-1", Workload: cluster.Owner{Kind: "Deployment", Name: "web"}}
 	again := used(elsewhere, 999_000_000, 1<<30)
 	s.tree = treeItems{pods: slices.Concat([]usage.Item{elsewhere}, s.list.Items, []usage.Item{again})}
 	s.grouping = byWorkload

@@ -20,6 +20,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/cmptest"
@@ -73,9 +74,9 @@ func newTestCluster() *testCluster {
 	n2 := used(usage.Item{Node: "n2"}, 500_000_000, 1<<30)
 	n2.Metrics = map[string]float64{"cpu/node_capacity": 4e9, "memory/node_capacity": 4 << 30}
 	three := int32(3)
-	web := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-1", Workload: usage.Workload{Kind: "Deployment", Name: "web"}, Restarts: &three}, 250_000_000, 180<<20)
+	web := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-1", Workload: cluster.Owner{Kind: "Deployment", Name: "web"}, Restarts: &three}, 250_000_000, 180<<20)
 	web.Metrics = map[string]float64{"cpu/request": 0.5e9, "cpu/utilization": 0.5, "memory/utilization": 0.9, "cpu/limit": 1e9, "memory/limit": 200 << 20, "network/rx_rate": 2048}
-	lastKnown := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-2", Workload: usage.Workload{Kind: "Deployment", Name: "web"}}, 90_000_000, 300<<20)
+	lastKnown := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-2", Workload: cluster.Owner{Kind: "Deployment", Name: "web"}}, 90_000_000, 300<<20)
 	lastKnown.CPU.LastKnown = true
 	lastKnown.Metrics = map[string]float64{"cpu/request": 1e9, "memory/limit": 400 << 20, "ephemeral_storage/usage": 50 << 20}
 	web.Reasons = []usage.GroupReason{{Group: "network", Reason: "NotApplicable", Message: "it has none of its own"}}
@@ -185,7 +186,7 @@ func TestCgroupAboveItsParent(t *testing.T) {
 // TestKillsAreSorted sorts by kills for memory, and shows the column only where it is asked for.
 func TestKillsAreSorted(t *testing.T) {
 	pod := func(name string, kills int) usage.Item {
-		it := used(usage.Item{Node: "n1", Namespace: "shop", Pod: metric.PodName(name), Workload: usage.Workload{Kind: "StatefulSet", Name: "web"}}, 100e6, 10<<20)
+		it := used(usage.Item{Node: "n1", Namespace: "shop", Pod: metric.PodName(name), Workload: cluster.Owner{Kind: "StatefulSet", Name: "web"}}, 100e6, 10<<20)
 		it.OOMKills = kills
 		return it
 	}

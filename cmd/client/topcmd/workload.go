@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
 )
@@ -42,7 +43,7 @@ func (v *viewer) list(ctx context.Context) (*usage.List, error) {
 }
 
 // isNamed reports whether a pattern, NAME or KIND/NAME, matches a workload.
-func isNamed(w usage.Workload, pattern string) bool {
+func isNamed(w cluster.Owner, pattern string) bool {
 	kind, name, both := strings.Cut(pattern, "/")
 	if !both {
 		return pattern == "" || series.Match(pattern, w.Name)
@@ -57,9 +58,9 @@ func workloadName(it *usage.Item) string {
 }
 
 // workloadOf returns the workload of a pod. A pod without one is its own.
-func workloadOf(it *usage.Item) usage.Workload {
+func workloadOf(it *usage.Item) cluster.Owner {
 	if it.Workload.Name == "" {
-		return usage.Workload{Kind: "Pod", Name: string(it.Pod)}
+		return cluster.Owner{Kind: "Pod", Name: string(it.Pod)}
 	}
 	return it.Workload
 }
@@ -68,7 +69,7 @@ func workloadOf(it *usage.Item) usage.Workload {
 func sumWorkloads(all []usage.Item) []usage.Item {
 	type key struct {
 		namespace metric.Namespace
-		workload  usage.Workload
+		workload  cluster.Owner
 	}
 	groups := map[key][]*usage.Item{}
 	for _, pod := range uniquePods(all) {
