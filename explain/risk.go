@@ -62,7 +62,8 @@ func (ex *Explainer) risk(name metric.NodeName, read *reading) (Risk, bool) {
 	}
 	for i := range read.sources {
 		source := &read.sources[i]
-		if text := cmp.Or(source.SlowText(), source.clockText()); source.Node == name && text != "" {
+		last := NewRead(source)
+		if text := cmp.Or(source.SlowText(), last.ClockText()); source.Node == name && text != "" {
 			return Risk{Node: name, Message: text}, true
 		}
 	}
@@ -76,12 +77,6 @@ func (s *SourceState) SlowText() string {
 		return ""
 	}
 	return "the last read took " + humanize.Duration(s.Took)
-}
-
-// clockText is Read.ClockText of the source.
-func (s *SourceState) clockText() string {
-	read := NewRead(s)
-	return read.ClockText()
 }
 
 // RiskText names in one line the nodes at risk: "At risk: n6: no new reading for 45s (NodeTimeout), its

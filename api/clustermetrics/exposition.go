@@ -153,7 +153,7 @@ func (e *exposition) families(k metric.Kind, t *seriesTable) {
 		}
 		e.header(name, series.Help(k, t.part, d), kind)
 		for i, v := range c.values {
-			if isAbsent(v) {
+			if math.Float64bits(v) == absent {
 				continue
 			}
 			if e.series == e.limit {
@@ -250,8 +250,6 @@ type seriesColumn struct {
 
 // absent is the bits of a NaN that no arithmetic produces.
 const absent = 0x7ff8_0000_dead_beef
-
-func isAbsent(v float64) bool { return math.Float64bits(v) == absent }
 
 // reset empties t and keeps its memory for the next use.
 func (t *seriesTable) reset(part string, pass [metric.NumMetrics]bool) {

@@ -39,13 +39,10 @@ type Options struct {
 	// errors that come with a result are ignored. If CAdvisor is nil, the endpoint has no cgroups, and
 	// reports that it could not read.
 	CAdvisor func(context.Context) (CAdvisor, error)
-	// Image returns the image of a container whose runtime is not asked, for cAdvisor's label. If it
-	// is nil, the label is empty.
-	Image ImageFunc
+	// Image returns the image of a container whose runtime is not asked, for cAdvisor's label, or "" if
+	// it is not known. If Image is nil, the label is empty.
+	Image func(pod metric.PodRef, container string) string
 }
-
-// ImageFunc returns the image of a container of a pod, or "" if it is not known.
-type ImageFunc func(pod metric.PodRef, container string) string
 
 // Handler serves the endpoints of a kubelet. It may serve many requests at once.
 type Handler struct {

@@ -128,7 +128,7 @@ func fillNumbers(it *Item, s *metric.Sample, g metric.Group, c *metricChoice) {
 // addReason adds the reason why g has no number, or what the reader must know about the number in
 // s.
 func addReason(it *Item, rows []listRow, g metric.Group, s *metric.Sample) {
-	missing := it.lacks(g)
+	missing := g == metric.CPU && it.CPU == nil || g == metric.Memory && it.Memory == nil
 	reason := metric.Unjudged
 	if s != nil && s.Reasons[g] == metric.Ambiguous {
 		reason = metric.Ambiguous
@@ -157,11 +157,6 @@ func addReason(it *Item, rows []listRow, g metric.Group, s *metric.Sample) {
 	it.Reasons = append(it.Reasons, answer)
 }
 
-// lacks reports whether CPU or memory has no number.
-func (it *Item) lacks(g metric.Group) bool {
-	return g == metric.CPU && it.CPU == nil || g == metric.Memory && it.Memory == nil
-}
-
 // absenceReason returns the outermost reason in rows why g has no number, or reason.
 func absenceReason(reason metric.Reason, rows []listRow, g metric.Group) metric.Reason {
 	for i := range rows {
@@ -170,9 +165,9 @@ func absenceReason(reason metric.Reason, rows []listRow, g metric.Group) metric.
 			// This is another instance: its reason does not apply here.
 		case w.sample != nil:
 			reason = outermostReason(reason, w.sample.Reasons[g])
-		case w.verdict.Group == g && !hasSample(rows):
-			// If there is a sample, a verdict may be about another instance of the same name.
-			// The reason in the sample applies.
+		case w.verdict.Group == g && rows[0].sample == nil:
+			// If there is a sample, it is the first row, and its reason applies. A verdict may be about
+			// another instance of the same name.
 			reason = outermostReason(reason, w.verdict.Reason)
 		}
 	}
@@ -191,11 +186,6 @@ func outermostReason(a, b metric.Reason) metric.Reason {
 // name.
 func hasAcceptedSample(rows []listRow) bool {
 	return slices.ContainsFunc(rows, func(r listRow) bool { return r.sample != nil && !r.sample.Rejected() })
-}
-
-func hasSample(rows []listRow) bool {
-	// Samples come before verdicts: the sort is stable and they were added first.
-	return rows[0].sample != nil
 }
 
 // verdictBehind returns the verdict with this reason, and the time since when it is true. For

@@ -250,14 +250,9 @@ func (w *weirProcess) serveLocally(_ context.Context, h *feature.Host) error {
 	return nil
 }
 
-// readyCheck is the condition of /readyz, and aliveCheck that of /livez and /healthz. Their names are
-// those of metrics-server's.
+// readyCheck is the condition of /readyz. Its name is that of metrics-server's.
 func (w *weirProcess) readyCheck() server.HealthCheck {
 	return healthCheck("metric-storage-ready", w.pipeline.Ready)
-}
-
-func (w *weirProcess) aliveCheck() server.HealthCheck {
-	return healthCheck("metric-collection-timely", w.pipeline.Collecting)
 }
 
 func healthCheck(name string, check func() error) server.HealthCheck {

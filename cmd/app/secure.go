@@ -33,7 +33,7 @@ func (w *weirProcess) openSecureServer(ctx context.Context, h *feature.Host) err
 		Kubeconfig: w.plan.Cluster.Kubeconfig,
 		Version:    v.Kubernetes(),
 		Ready:      []server.HealthCheck{w.readyCheck()},
-		Alive:      []server.HealthCheck{w.aliveCheck()},
+		Alive:      []server.HealthCheck{healthCheck("metric-collection-timely", w.pipeline.Collecting)},
 		Metrics:    h.Registry,
 		Audience:   peer.Audience,
 		Logger:     h.Logr.WithName("server"),
