@@ -125,12 +125,17 @@ func row(rec *resize.PodRecommendation, a *resize.Advice, wide, all bool) []stri
 		}
 		frees = amount(a.Resource, &freed)
 	}
+	var cells []string
 	if rec.Workload != nil {
-		return workloadRow(rec, a, used, frees, past, readings, risk, wide, all)
+		cells = workloadCells(rec, a, used, frees, past)
+	} else {
+		cells = []string{rec.Namespace, rec.Pod, cmp.Or(a.Container, ownName), string(a.Resource), amount(a.Resource, a.Request), used, amount(a.Resource, a.Proposed), frees}
+		if wide {
+			cells = append(cells, cmp.Or(rec.Node, missing))
+		}
 	}
-	cells := []string{rec.Namespace, rec.Pod, cmp.Or(a.Container, ownName), string(a.Resource), amount(a.Resource, a.Request), used, amount(a.Resource, a.Proposed), frees}
 	if wide {
-		cells = append(cells, cmp.Or(rec.Node, missing), readings, risk)
+		cells = append(cells, readings, risk)
 	}
 	if all {
 		cells = append(cells, string(a.Reason))
@@ -138,8 +143,8 @@ func row(rec *resize.PodRecommendation, a *resize.Advice, wide, all bool) []stri
 	return cells
 }
 
-// workloadRow returns the row of a workload's request.
-func workloadRow(rec *resize.PodRecommendation, a *resize.Advice, used, frees, past, readings, risk string, wide, all bool) []string {
+// workloadCells returns the cells of a workload's request that every table has.
+func workloadCells(rec *resize.PodRecommendation, a *resize.Advice, used, frees, past string) []string {
 	proposed := amount(a.Resource, a.Proposed)
 	if a.Reason == resize.Autoscaled {
 		proposed = "- (HPA)"
@@ -148,14 +153,7 @@ func workloadRow(rec *resize.PodRecommendation, a *resize.Advice, used, frees, p
 	if n := rec.Workload.GonePods; n > 0 {
 		pods += " + " + humanize.Number(n) + " gone"
 	}
-	cells := []string{rec.Namespace, rec.Workload.String(), pods, cmp.Or(a.Container, ownName), string(a.Resource), amount(a.Resource, a.Request), used, proposed, frees, past}
-	if wide {
-		cells = append(cells, readings, risk)
-	}
-	if all {
-		cells = append(cells, string(a.Reason))
-	}
-	return cells
+	return []string{rec.Namespace, rec.Workload.String(), pods, cmp.Or(a.Container, ownName), string(a.Resource), amount(a.Resource, a.Request), used, proposed, frees, past}
 }
 
 // totals returns a row for each node and namespace, if there are several, and one row for all.
