@@ -10,6 +10,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// Options adapt a command that asks a weir for one answer to its program.
+type Options[W any] struct {
+	// Connect returns the weir to ask. It is called once, after flags are read.
+	Connect func() (W, error)
+	// Namespace returns the namespace if nothing else names one, or "" if one must be named. Nil means
+	// that one must be named.
+	Namespace func() (string, error)
+	// Program is the command before the name of this one. Default "weir".
+	Program string
+}
+
 // AnswerFlags are the flags of a command that asks once and prints the answer.
 type AnswerFlags struct {
 	Output  string // "text", or a format of documents

@@ -27,15 +27,7 @@ type Evaluator interface {
 }
 
 // Options adapt the command to its program.
-type Options struct {
-	// Connect returns the weir to ask. It is called once, after flags are read.
-	Connect func() (Evaluator, error)
-	// Namespace returns the namespace to use if neither a flag nor the manifest names one, or "" if
-	// one must be named. Nil means that one must be named.
-	Namespace func() (string, error)
-	// Program is the command before "explain" and "autoscaler". Default "weir".
-	Program string
-}
+type Options = cli.Options[Evaluator]
 
 // asking is one run of the command.
 type asking struct {

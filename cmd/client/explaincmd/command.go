@@ -57,15 +57,7 @@ type Asker interface {
 }
 
 // Options adapt the command to its program.
-type Options struct {
-	// Connect returns the weir to ask. It is called once, after flags are read.
-	Connect func() (Asker, error)
-	// Namespace returns the namespace of names without one, or "" if one must be named. Nil means
-	// that one must be named.
-	Namespace func() (string, error)
-	// Program is the command before "explain". Default "weir".
-	Program string
-}
+type Options = cli.Options[Asker]
 
 // asking is one run of the command.
 type asking struct {
