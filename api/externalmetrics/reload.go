@@ -112,10 +112,8 @@ func (p *Provider) load() (*loadedRules, error) {
 
 // connect creates the client for a server.
 func (p *Provider) connect(s *loadedRules, name string, server *rules.Prometheus) error {
-	options := history.Options{
-		URL: cmp.Or(p.options.URL, server.URL), CAFile: server.CAFile, CertFile: server.CertFile, KeyFile: server.KeyFile,
-		BearerTokenFile: server.BearerTokenFile, Username: server.Username, PasswordFile: server.PasswordFile, Headers: server.Headers,
-	}
+	options := server.Options
+	options.URL = cmp.Or(p.options.URL, options.URL)
 	for _, f := range []struct{ key, path string }{
 		{"caFile", options.CAFile}, {"certFile", options.CertFile}, {"keyFile", options.KeyFile},
 		{"bearerTokenFile", options.BearerTokenFile}, {"passwordFile", options.PasswordFile},

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/weir-metrics/weir/api/metricsgroup"
+	"github.com/weir-metrics/weir/internal/history"
 )
 
 // Rules are the valid rules of a file. They are immutable.
@@ -30,19 +31,9 @@ type ruleID struct {
 
 // Prometheus is how to reach the server.
 type Prometheus struct {
-	// URL is the server's URL, such as http://prometheus:9090. The path of the API is added to it.
-	URL string
+	history.Options
 	// Timeout bounds one query, including the wait for a slot.
 	Timeout time.Duration
-	// CAFile holds the certificates to trust. If it is empty, the system's are trusted.
-	CAFile string
-	// CertFile and KeyFile are weir's certificate for the server; empty for none.
-	CertFile, KeyFile string
-	// BearerTokenFile is read for each query, because tokens are renewed.
-	BearerTokenFile string
-	// Username and PasswordFile are sent as basic authentication.
-	Username, PasswordFile string
-	Headers                map[string]string
 }
 
 // DefaultTimeout is the timeout if the file has none. An HPA queries four times a minute.

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	selectors "k8s.io/apimachinery/pkg/labels"
 
+	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -105,10 +106,10 @@ metrics:
 		t.Fatal(err)
 	}
 	want := &Rules{
-		Prometheus: Prometheus{
-			URL: "https://prometheus.monitoring:9090/prom", Timeout: 3 * time.Second, CAFile: "ca.crt",
+		Prometheus: Prometheus{Timeout: 3 * time.Second, Options: history.Options{
+			URL: "https://prometheus.monitoring:9090/prom", CAFile: "ca.crt",
 			Username: "weir", PasswordFile: "password", Headers: map[string]string{"X-Scope-OrgID": "shop"},
-		},
+		}},
 		Metrics: []Rule{
 			{Name: "queue_depth", Help: "Jobs that wait.", Query: "sum by (queue) (queue_depth)", NamespaceLabel: "kubernetes_namespace", SelectorMetrics: []string{"queue_depth"}, Line: 9},
 			{Name: "requests:rate5m", Query: "sum(rate(requests_total[5m]))", Window: 5 * time.Minute, Line: 14},
