@@ -26,6 +26,7 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 
 	"github.com/weir-metrics/weir/api/replicas/peer"
+	"github.com/weir-metrics/weir/cluster/access"
 )
 
 // Config is what the rest of the program passes to the server. The zero Config serves discovery and
@@ -261,6 +262,7 @@ func authenticate(g *genericapiserver.Config, o Options, kubeconfig string) (ope
 	authn, authz := *o.Authentication, *o.Authorization
 	authn.RemoteKubeConfigFile = cmp.Or(authn.RemoteKubeConfigFile, kubeconfig)
 	authz.RemoteKubeConfigFile = cmp.Or(authz.RemoteKubeConfigFile, kubeconfig)
+	authn.CustomRoundTripperFn, authz.CustomRoundTripperFn = access.DefaultLimits.Transport, access.DefaultLimits.Transport
 	if err := authn.ApplyTo(&g.Authentication, g.SecureServing, nil); err != nil {
 		return nil, fmt.Errorf("set up authentication: %w; it reads the ConfigMap extension-apiserver-authentication in kube-system: "+
 			"bind the Role extension-apiserver-authentication-reader there, or set --authentication-skip-lookup and give --client-ca-file and --requestheader-client-ca-file", err)

@@ -35,9 +35,12 @@ var ErrSilent = errors.New("the API server does not answer")
 // Limit returns a copy of a configuration. Its clients keep these limits, and those of the original.
 func (l Limits) Limit(kube *rest.Config) *rest.Config {
 	kube = rest.CopyConfig(kube)
-	kube.Wrap(func(next http.RoundTripper) http.RoundTripper { return &limitedTransport{next, l} })
+	kube.Wrap(l.Transport)
 	return kube
 }
+
+// Transport returns a transport that sends requests with next, and keeps these limits.
+func (l Limits) Transport(next http.RoundTripper) http.RoundTripper { return &limitedTransport{next, l} }
 
 // ListConfig returns a copy of a configuration for a client that lists many objects: answers have at
 // most maxBytes, and are protobuf, which costs both sides much less than JSON.

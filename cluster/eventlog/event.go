@@ -56,13 +56,10 @@ func clamp(e *Event, arrival time.Time) (future bool) {
 	return future
 }
 
-// bounded returns a text with at most limit bytes, as UTF-8. The rest of a longer text does not stay in
-// memory.
+// bounded returns a copy of a text with at most limit bytes, as UTF-8. The text itself may be a small
+// part of a long one, which would stay in memory with it.
 func bounded(text string, limit int) string {
-	if len(text) > limit {
-		text = strings.Clone(text[:limit])
-	}
-	return strings.ToValidUTF8(text, "")
+	return strings.ToValidUTF8(strings.Clone(text[:min(len(text), limit)]), "")
 }
 
 // container returns the container that a field path names: spec.containers{app}.

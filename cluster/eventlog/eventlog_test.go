@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,6 +83,41 @@ func TestTextsAreBounded(t *testing.T) {
 	if got := convert(e); got.Type != "Normal" || got.Message != " happened" || got.Reason != "" {
 		t.Errorf("texts that are not UTF-8 become %q", []string{got.Type, got.Message, got.Reason})
 	}
+}
+
+// An Event of which little is kept takes little memory, however long its texts are.
+func TestMemoryOfLongEvents(t *testing.T) {
+	const events, most = 100, 1 << 20
+	long := strings.Repeat(" ", 1_400_000)
+	for name, change := range map[string]func(*v1.Event){
+		"blanks before the message": func(e *v1.Event) { e.Message = long + "x" },
+		"blanks after the message":  func(e *v1.Event) { e.Message = "x" + long },
+		"a long message":            func(e *v1.Event) { e.Message = "x" + strings.Repeat("y", len(long)) },
+		"a long field path":         func(e *v1.Event) { e.InvolvedObject.FieldPath = "spec." + long + "{a}" },
+		"a long name":               func(e *v1.Event) { e.InvolvedObject.Name = long + "x" },
+	} {
+		l := NewLog(events, time.Hour)
+		before := liveBytes()
+		for i := range events {
+			e := onPod(fmt.Sprint("e", i), "BackOff", 1, 0)
+			change(e)
+			l.add(convert(e), noon)
+		}
+		if got := liveBytes() - before; got > most {
+			t.Errorf("%s: %d Events of 1.4 MB take %d bytes, want at most %d", name, events, got, most)
+		}
+		if kept, _ := l.Size(); kept != events {
+			t.Errorf("%s: %d of %d Events are kept", name, kept, events)
+		}
+	}
+}
+
+// liveBytes returns the size of what the heap has that is still in use.
+func liveBytes() int {
+	goruntime.GC()
+	var m goruntime.MemStats
+	goruntime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }
 
 // The right to read an Event is one in the Event's own namespace, whatever object it names.
@@ -187,6 +223,8 @@ func TestImpossibleTimes(t *testing.T) {
 // A page of long Events is read in smaller pages, so that it does not take weir's memory.
 func TestLongEventsAreReadInSmallPages(t *testing.T) {
 	const events = 40
+	var mu sync.Mutex
+	accepted := map[int]int{} // the bytes of the last page that began with an Event
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		if query.Get("watch") != "" {
@@ -206,6 +244,9 @@ func TestLongEventsAreReadInSmallPages(t *testing.T) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		body, _ := json.Marshal(list)
+		mu.Lock()
+		accepted[first] = len(body) // a page that is too long is asked for again, with fewer Events
+		mu.Unlock()
 		_, _ = w.Write(body)
 	}))
 	defer server.Close()
@@ -231,6 +272,13 @@ func TestLongEventsAreReadInSmallPages(t *testing.T) {
 	}
 	cancel()
 	running.Wait()
+	mu.Lock()
+	defer mu.Unlock()
+	for first, bytes := range accepted {
+		if bytes > maxPage {
+			t.Errorf("the page from Event %d has %d bytes and was read, want at most %d", first, bytes, maxPage)
+		}
+	}
 }
 
 // The Watcher reads pages, then a watch. It lists again when a version is too old, and says once that it

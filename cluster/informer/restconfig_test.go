@@ -2,6 +2,7 @@ package informer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/weir-metrics/weir/cluster/access"
 	"github.com/weir-metrics/weir/cluster/informer"
 )
 
@@ -35,5 +37,26 @@ func TestRequestsDoNotWaitForEachOther(t *testing.T) {
 		if _, err := client.CoreV1().Nodes().Get(ctx, "n1", metav1.GetOptions{}); err != nil {
 			t.Fatalf("request %d: %v", i+1, err)
 		}
+	}
+}
+
+// Each client that weir makes of its configuration keeps the limits of answers.
+func TestRequestsEnd(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer server.Close()
+	defer func(before access.Limits) { access.DefaultLimits = before }(access.DefaultLimits)
+	access.DefaultLimits.Silence = 100 * time.Millisecond
+	config, err := informer.RESTConfig(informer.Options{Master: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := client.CoreV1().Nodes().Get(ctx, "n1", metav1.GetOptions{}); !errors.Is(err, access.ErrSilent) {
+		t.Errorf("a server that does not answer: %v, want %v", err, access.ErrSilent)
 	}
 }

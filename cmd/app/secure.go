@@ -115,7 +115,7 @@ func (w *weirProcess) publishCertificate(c *server.Config, h *feature.Host) erro
 	return nil
 }
 
-// makeServer is server.New, but it returns when ctx ends: server.New waits without limit for an API
+// makeServer is server.New, but it returns when ctx ends: server.New waits half a minute for an API
 // server that does not answer.
 func makeServer(ctx context.Context, o *server.Options, c server.Config) (*server.Server, error) {
 	type made struct {
