@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +19,8 @@ import (
 	authentication "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/weir-metrics/weir/metric"
 )
 
 // Options configure a Source. Client, Namespace and Name are required.
@@ -28,6 +32,8 @@ type Options struct {
 	// Lifetime is how long a token shall be valid; default 1 h. The API server may choose another
 	// time, and none shorter than 10 min.
 	Lifetime time.Duration
+	// Nodes returns how many nodes are shown the token. Default: several.
+	Nodes func() int
 	// Logger gets a line when a token cannot be created, or is refused. Default: none.
 	Logger *zap.Logger
 	// Registerer registers the Source's metric. Default: none.
@@ -42,7 +48,8 @@ const (
 	// renewSoon and renewLate are the shortest life of a token that nodes refuse, and that of later ones
 	// if they refuse each new one too.
 	renewSoon, renewLate = 30 * time.Second, 10 * time.Minute
-	// enoughRefusals is how often a token must be refused to be replaced: one answer may be an accident.
+	// enoughRefusals is how many nodes must refuse a token until it is replaced. One node may refuse every
+	// token, because of its own fault or to keep weir from a new one. If there is no other, it is enough.
 	enoughRefusals = 2
 )
 
@@ -57,9 +64,11 @@ type Source struct {
 
 // result is the newest token or, before there is one, why not.
 type result struct {
-	token    string
-	err      error
-	refusals atomic.Int32
+	token string
+	err   error
+
+	mu      sync.Mutex
+	refused []metric.NodeName // nodes that do not accept the token, at most enoughRefusals
 }
 
 // New returns a Source. It does nothing before Run.
@@ -69,6 +78,9 @@ func New(o Options) (*Source, error) {
 	}
 	o.Lifetime = cmp.Or(o.Lifetime, time.Hour)
 	o.Logger = cmp.Or(o.Logger, zap.NewNop())
+	if o.Nodes == nil {
+		o.Nodes = func() int { return enoughRefusals }
+	}
 	s := &Source{opts: o, tried: make(chan struct{}), renew: make(chan struct{}, 1), tokens: promauto.With(o.Registerer).NewCounterVec(prometheus.CounterOpts{
 		Name: "weir_kubelet_tokens_total",
 		Help: "Number of tokens of the account that reads kubelets, by outcome: created, not created (failed), or refused by kubelets and replaced.",
@@ -92,17 +104,34 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	return r.token, r.err
 }
 
-// Refuse reports that a node does not accept a token. After the second report Run replaces the token:
+// Refuse reports that a node does not accept a token. Run replaces a token that two nodes do not accept:
 // the account may have been deleted and made again, which ends its tokens.
-func (s *Source) Refuse(token string) {
+func (s *Source) Refuse(node metric.NodeName, token string) {
 	r := s.latest.Load()
-	if r == nil || r.token != token || r.refusals.Add(1) != enoughRefusals {
-		return // the token is replaced already, or is about to be
+	if r == nil || r.token != token {
+		return // the token is replaced already
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.Contains(r.refused, node) || len(r.refused) == enoughRefusals {
+		return
+	}
+	r.refused = append(r.refused, node)
+	if len(r.refused) < enoughRefusals && s.opts.Nodes() != 1 {
+		return
 	}
 	select {
 	case s.renew <- struct{}{}:
 	default:
 	}
+}
+
+// refusedBy returns the nodes that do not accept the newest token.
+func (s *Source) refusedBy() []metric.NodeName {
+	r := s.latest.Load()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.refused)
 }
 
 // Run replaces the token after 70% to 80% of its life, and earlier if nodes refuse it, until ctx ends.
@@ -147,7 +176,7 @@ func (s *Source) Run(ctx context.Context) error {
 		}
 		s.tokens.WithLabelValues("refused").Inc()
 		s.opts.Logger.Warn("kubelets refuse the token of service account "+s.opts.Namespace+"/"+s.opts.Name+"; perhaps the account was deleted and made again; weir asks for another token",
-			zap.Duration("in", max(least-age, 0)))
+			zap.Any("nodes", s.refusedBy()), zap.Duration("in", max(least-age, 0)))
 		select {
 		case <-ctx.Done():
 			return nil

@@ -168,7 +168,7 @@ func TestFirstTokenIsAwaited(t *testing.T) {
 	})
 }
 
-// A token that kubelets refuse twice is replaced, at most every 30 s; less often while they refuse each
+// A token that two kubelets refuse is replaced, at most every 30 s; less often while they refuse each
 // new one too. A refusal of an older token changes nothing.
 func TestRefusedTokenIsReplaced(t *testing.T) {
 	core, lines := observer.New(zap.WarnLevel)
@@ -183,25 +183,23 @@ func TestRefusedTokenIsReplaced(t *testing.T) {
 		}
 		created(1, "at first")
 		time.Sleep(5 * time.Minute)
-		s.Refuse("token-1")
+		s.Refuse("n1", "token-1")
 		created(1, "after one refusal")
-		s.Refuse("token-1")
-		s.Refuse("token-1")
+		s.Refuse("n2", "token-1")
+		s.Refuse("n3", "token-1")
 		created(2, "after several")
 		if got, err := s.Token(t.Context()); got != "token-2" || err != nil {
 			t.Errorf("got %q, %v; want token-2", got, err)
 		}
-		s.Refuse("token-1")
-		s.Refuse("token-1")
+		s.Refuse("n1", "token-1")
+		s.Refuse("n2", "token-1")
 		time.Sleep(time.Minute)
 		created(2, "after refusals of the older token")
-		for range 2 {
-			s.Refuse("token-2")
-		}
+		s.Refuse("n1", "token-2")
+		s.Refuse("n2", "token-2")
 		created(3, "a minute later")
-		for range 2 {
-			s.Refuse("token-3")
-		}
+		s.Refuse("n1", "token-3")
+		s.Refuse("n2", "token-3")
 		time.Sleep(119 * time.Second)
 		created(3, "before two minutes")
 		time.Sleep(2 * time.Second)
@@ -210,4 +208,40 @@ func TestRefusedTokenIsReplaced(t *testing.T) {
 	if n := lines.Len(); n != 3 {
 		t.Errorf("the log has %d lines, want one for each refused token: %v", n, lines.All())
 	}
+}
+
+// A node that refuses every token changes nothing for the others: the account that is made again is
+// noticed at once. The refusals of the only node count.
+func TestOneNodeRefusesEveryToken(t *testing.T) {
+	core, lines := observer.New(zap.WarnLevel)
+	a := &accounts{life: 3600}
+	run(t, a, zap.New(core), func(t *testing.T, s *accounttoken.Source) {
+		for range 100 {
+			time.Sleep(15 * time.Second)
+			s.Refuse("bad", "token-1")
+		}
+		synctest.Wait()
+		if _, got := a.counts(); got != 1 || lines.Len() > 0 {
+			t.Fatalf("one node refused a token 100 times: %d tokens were created and the log is %v, want one token and no line", got, lines.All())
+		}
+		s.Refuse("n1", "token-1")
+		synctest.Wait()
+		if _, got := a.counts(); got != 2 {
+			t.Errorf("another node refuses it, too: %d tokens were created, want 2", got)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		a := &accounts{life: 3600}
+		s, err := accounttoken.New(accounttoken.Options{Client: a, Namespace: "weir-system", Name: "nodes", Nodes: func() int { return 1 }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		background.Run(t, s.Run)
+		time.Sleep(time.Minute)
+		s.Refuse("n1", "token-1")
+		synctest.Wait()
+		if _, got := a.counts(); got != 2 {
+			t.Errorf("the only node refuses the token: %d tokens were created, want 2", got)
+		}
+	})
 }

@@ -357,7 +357,8 @@ func (w *weirProcess) kubeletToken() (*accounttoken.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.kubelets.tokens, err = accounttoken.New(accounttoken.Options{Client: client.CoreV1(), Namespace: namespace, Name: name, Logger: w.Log, Registerer: w.Registry}); err != nil {
+	nodes := func() int { return w.Facts().Nodes() }
+	if w.kubelets.tokens, err = accounttoken.New(accounttoken.Options{Client: client.CoreV1(), Namespace: namespace, Name: name, Nodes: nodes, Logger: w.Log, Registerer: w.Registry}); err != nil {
 		return nil, err
 	}
 	w.Add(feature.Part{Name: "kubelets' token", Run: w.kubelets.tokens.Run})

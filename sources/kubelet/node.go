@@ -191,7 +191,7 @@ func (s *Scraper) fetch(ctx context.Context, e *nodeEndpoint, maxBytes int64) (*
 	}
 	if resp.StatusCode != http.StatusOK {
 		if resp.StatusCode == http.StatusUnauthorized && s.opts.Token != nil && s.opts.RefuseToken != nil {
-			s.opts.RefuseToken(strings.TrimPrefix(header.Get("Authorization"), "Bearer "))
+			s.opts.RefuseToken(e.target.Node, strings.TrimPrefix(header.Get("Authorization"), "Bearer "))
 		}
 		return nil, statusError(resp, e.path)
 	}

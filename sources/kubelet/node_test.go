@@ -553,14 +553,14 @@ func TestRefusedToken(t *testing.T) {
 	var refused []string
 	s := a.scraper(Options{
 		Token:       func(context.Context) (string, error) { return "old", nil },
-		RefuseToken: func(token string) { refused = append(refused, token) },
+		RefuseToken: func(node metric.NodeName, token string) { refused = append(refused, string(node)+" "+token) },
 	})
 	for _, status = range []int{http.StatusUnauthorized, http.StatusForbidden} {
 		_, err := read(t, s, Target{Node: "n1", Address: address})
 		wantReason(t, err, metric.NodeUnauthorized, http.StatusText(status))
 	}
-	if !slices.Equal(refused, []string{"old"}) {
-		t.Errorf("reported as refused: %q, want old once", refused)
+	if !slices.Equal(refused, []string{"n1 old"}) {
+		t.Errorf("reported as refused: %q, want old of n1 once", refused)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/transport"
+
+	"github.com/weir-metrics/weir/metric"
 )
 
 // Endpoint is an endpoint of a kubelet, or that of a cAdvisor that runs on its own.
@@ -60,8 +62,8 @@ type Options struct {
 	// Token returns the bearer token for a read. It replaces the tokens of the service account and of
 	// Identity. It is used where no file above is set, and only over HTTPS for nodes of the cluster.
 	Token func(context.Context) (string, error)
-	// RefuseToken, if set, is called with each token of Token that a node does not accept (status 401).
-	RefuseToken func(token string)
+	// RefuseToken, if set, is called with each node that does not accept a token of Token (status 401).
+	RefuseToken func(node metric.NodeName, token string)
 	// Identity has the credentials and the CA of a kubeconfig. They replace the service account where
 	// no file above is set, and only over HTTPS. Its own insecure setting is ignored: only Insecure
 	// switches verification off.
