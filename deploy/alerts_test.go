@@ -75,6 +75,33 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// TestPrometheusShowsItsTokenToWhatItVerifies looks at the configurations that users copy.
+func TestPrometheusShowsItsTokenToWhatItVerifies(t *testing.T) {
+	for _, name := range []string{"prometheus.yaml", "kubernetes-mixin.yaml"} {
+		var config struct {
+			Jobs []struct {
+				Name          string `json:"job_name"`
+				Authorization any    `json:"authorization"`
+				TLS           struct {
+					CA       string `json:"ca_file"`
+					Insecure bool   `json:"insecure_skip_verify"`
+				} `json:"tls_config"`
+			} `json:"scrape_configs"`
+		}
+		if err := yaml.Unmarshal(readFile(t, filepath.Join(alerts, name)), &config); err != nil {
+			t.Fatal(err)
+		}
+		if len(config.Jobs) == 0 {
+			t.Errorf("%s has no jobs", name)
+		}
+		for _, job := range config.Jobs {
+			if job.Authorization != nil && (job.TLS.Insecure || job.TLS.CA == "") {
+				t.Errorf("%s: job %s shows its token to what it does not verify", name, job.Name)
+			}
+		}
+	}
+}
+
 func TestAlertsSayWhatToDo(t *testing.T) {
 	seen := map[string]bool{}
 	histories := string(readFile(t, filepath.Join(alerts, "weir-rules.test.yaml")))

@@ -580,11 +580,19 @@ func TestChartValues(t *testing.T) {
 		"tls.type=weir": false, "tls.type=helm": true, "tls.type=cert-manager": true,
 		"tls.type=existingSecret,tls.existingSecret.name=a":                                           false,
 		"tls.type=existingSecret,tls.existingSecret.name=a,serviceMonitor.tlsConfig.ca.secret.name=a": true,
+		"tls.type=helm,serviceMonitor.tlsConfig.insecureSkipVerify=true":                              false,
+		"serviceMonitor.tlsConfig.insecureSkipVerify=true,serviceMonitor.tlsConfig.serverName=a":      false,
 	} {
 		f("serviceMonitor.enabled=true,agent.enabled=true,"+values, func(t *testing.T, s set, _ *appsv1.Deployment, _ corev1.Container) bool {
 			token, unverified, there := monitor(t, s, "weir")
 			_, _, agents := monitor(t, s, "weir-agent")
 			return there && !agents && token == want && unverified != want
+		})
+	}
+	for values, want := range map[string]bool{"ca.secret.name=a": true, "insecureSkipVerify=true": false} {
+		f("serviceMonitor.enabled=true,agent.enabled=true,serviceMonitor.agentTLSConfig."+values, func(t *testing.T, s set, _ *appsv1.Deployment, _ corev1.Container) bool {
+			token, unverified, there := monitor(t, s, "weir-agent")
+			return there && token == want && unverified != want
 		})
 	}
 	f("serviceMonitor.enabled=true,agent.enabled=true,serviceMonitor.agentTLSConfig.ca.secret.name=a,serviceMonitor.interval=7s,serviceMonitor.scrapeTimeout=5s", func(t *testing.T, s set, _ *appsv1.Deployment, _ corev1.Container) bool {

@@ -5,6 +5,7 @@ package install
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -325,11 +326,21 @@ func (c *cluster) scrape(t *testing.T) *history.Client {
 	if err := os.WriteFile(token, []byte(c.kubectl(t, "-n", "monitoring", "create", "token", "prometheus")), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	ca := filepath.Join(dir, "ca.crt")
+	certificate, err := base64.StdEncoding.DecodeString(c.kubectl(t, "-n", "weir-system", "get", "secret", "weir-serving-cert", "-o", `jsonpath={.data.tls\.crt}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(ca, certificate, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	here := strings.NewReplacer(
+		"ca_file: /etc/prometheus/weir/agents-ca.crt", "insecure_skip_verify: true", // agents sign their own here
+		"/etc/prometheus/weir/ca.crt", ca,
 		"- weir-rules.yaml", "",
 		"scrape_timeout: 10s", "",
 		"/var/run/secrets/kubernetes.io/serviceaccount/token", token,
-		"weir.weir-system.svc", c.kubectl(t, "-n", "weir-system", "get", "service", "weir", "-o", "jsonpath={.spec.clusterIP}"),
+		"[weir.weir-system.svc:", "["+c.kubectl(t, "-n", "weir-system", "get", "service", "weir", "-o", "jsonpath={.spec.clusterIP}")+":",
 	).Replace(string(config))
 	here = discovered.ReplaceAllStringFunc(here, func(found string) string {
 		by := discovered.FindStringSubmatch(found)
