@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"runtime"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -45,6 +46,29 @@ func denyFileHandles() error {
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program))); errno != 0 {
 		return fmt.Errorf("deny opening files by handle: install the seccomp filter: %w", errno)
+	}
+	return nil
+}
+
+// dropReadSearch takes CAP_DAC_READ_SEARCH from all threads, for good.
+func dropReadSearch() error {
+	const bit = 1 << unix.CAP_DAC_READ_SEARCH
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData // of the capabilities below 32, and of the others
+	if err := unix.Capget(&header, &sets[0]); err != nil {
+		return fmt.Errorf("read the capabilities of this process: %w", err)
+	}
+	low := &sets[0]
+	if (low.Permitted|low.Inheritable)&bit == 0 {
+		return nil
+	}
+	low.Effective, low.Permitted, low.Inheritable = low.Effective&^bit, low.Permitted&^bit, low.Inheritable&^bit
+	// Programs that root starts would get the capability back without this.
+	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); errno != 0 {
+		return fmt.Errorf("give up CAP_DAC_READ_SEARCH: set no_new_privs: %w", errno)
+	}
+	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&sets[0])), 0); errno != 0 {
+		return fmt.Errorf("give up CAP_DAC_READ_SEARCH: %w", errno)
 	}
 	return nil
 }

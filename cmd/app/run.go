@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -78,6 +79,20 @@ func (w *weirProcess) writeBanner(out io.Writer, program string) {
 	}
 }
 
+// closeFileHandles keeps whoever takes over this process from opening files by their handles: by deny, or,
+// on a kernel without seccomp, by giving up the capability for it.
+func closeFileHandles(deny func() error, log *zap.Logger) error {
+	err := deny()
+	if err == nil {
+		return nil
+	}
+	if failed := dropReadSearch(); failed != nil {
+		return errors.Join(err, failed)
+	}
+	log.Warn("weir gives up CAP_DAC_READ_SEARCH, so that it cannot measure directories of other users on disks", zap.Error(err))
+	return nil
+}
+
 // start runs a plan until a signal interrupts it. run, server and agent use it. fresh returns the
 // same command as cmd with the defaults of all flags.
 func start(cmd *cobra.Command, fresh func() *cobra.Command, c *config, p *plan) error {
@@ -92,8 +107,8 @@ func start(cmd *cobra.Command, fresh func() *cobra.Command, c *config, p *plan) 
 	logging.TakeKlog(log)
 	tuneCollector(log)
 	if p.Host != nil {
-		if err := denyFileHandles(); err != nil { // as kernels without seccomp
-			log.Warn("who takes over this process may open all files of the disks that it sees", zap.Error(err))
+		if err := closeFileHandles(denyFileHandles, log); err != nil {
+			return err
 		}
 	}
 	w, err := open(cmd.Context(), p, cmd.OutOrStdout(), log)

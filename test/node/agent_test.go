@@ -51,6 +51,9 @@ func TestPrivileges(t *testing.T) {
 				t.Errorf("%s of the agent is %#x, want %#x", field, is, wanted)
 			}
 		}
+		if filters := w.agentStatus(t, "Seccomp_filters")["Seccomp_filters"]; filters < 2 {
+			t.Errorf("the agent has %d seccomp filters, want those of the runtime and its own", filters)
+		}
 	})
 	t.Run("lost", func(t *testing.T) {
 		r, err := w.report(t.Context())
