@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/flags/stageflag"
 	"github.com/weir-metrics/weir/sources/kubelet"
 	"github.com/weir-metrics/weir/test/cmptest"
 )
@@ -257,5 +258,22 @@ func TestEventsPlan(t *testing.T) {
 	}
 	if _, err := c.compile("host"); err == nil || !strings.Contains(err.Error(), "is for weir server") {
 		t.Errorf("an agent: %v", err)
+	}
+}
+
+// Reads wait for the memory as long as the default interval: a batch that it does not get delays the first
+// rates of a node by as much.
+func TestReadsWaitForTheMemory(t *testing.T) {
+	at := slices.IndexFunc(sinks, func(s stage) bool { return s.name == "memory" })
+	open, err := sinks[at].parse(&plan{}, stageflag.Stage{Name: "memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &weirProcess{}
+	if err := open(w); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.pipeline.sinks[0].Wait; got != 15*time.Second {
+		t.Errorf("reads wait %v for the memory, want 15s", got)
 	}
 }

@@ -278,6 +278,12 @@ func TestWhoMayRead(t *testing.T) {
 	if status, body := ask("GET", "/readyz", ""); status == http.StatusInternalServerError && (!strings.Contains(body, "[-]metric-storage-ready: ") || strings.Contains(body, "n1")) {
 		t.Errorf("GET /readyz = %d %s", status, body)
 	}
+	// The checks have the names of metrics-server's, which probes and scripts know.
+	for path, check := range map[string]string{"/livez": "metric-collection-timely", "/healthz": "metric-collection-timely", "/readyz": "metric-storage-ready"} {
+		if _, body := ask("GET", path+"?verbose", ""); !strings.Contains(body, "]"+check) {
+			t.Errorf("GET %s?verbose has no check %s:\n%s", path, check, body)
+		}
+	}
 }
 
 // The leader counts the sources that it has read of late, for the comparison with other replicas.
