@@ -89,7 +89,7 @@ func closeFileHandles(deny func() error, log *zap.Logger) error {
 	if failed := dropReadSearch(); failed != nil {
 		return errors.Join(err, failed)
 	}
-	log.Warn("weir gives up CAP_DAC_READ_SEARCH, so that it cannot measure directories of other users on disks", zap.Error(err))
+	log.Warn("this kernel takes no seccomp filter: CAP_DAC_READ_SEARCH is dropped, and directories of other users on disks cannot be measured", zap.Error(err))
 	return nil
 }
 

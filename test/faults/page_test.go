@@ -31,10 +31,15 @@ func TestEveryTestExists(t *testing.T) {
 		name, _, _ := strings.Cut(r.Test, "/")
 		exists(t, "test/faults", "Test"+name)
 	}
-	place, test := regexp.MustCompile("^`([^`]+)`"), regexp.MustCompile(`Test\w+`)
+	words := regexp.MustCompile("`([^`]+)`|(Test\\w+)")
 	for _, e := range Elsewhere {
-		for _, name := range test.FindAllString(e.Test, -1) {
-			exists(t, place.FindStringSubmatch(e.Test)[1], name)
+		place := ""
+		for _, word := range words.FindAllStringSubmatch(e.Test, -1) {
+			if word[1] != "" {
+				place = word[1]
+			} else {
+				exists(t, place, word[2])
+			}
 		}
 	}
 }
