@@ -225,6 +225,16 @@ func TestLongEventsAreReadInSmallPages(t *testing.T) {
 	const events = 40
 	var mu sync.Mutex
 	accepted := map[int]int{} // the bytes of the last page that began with an Event
+	var items []string
+	for i := range events {
+		e := onPod(fmt.Sprint("e", i), fmt.Sprint("R", i), 1, 0)
+		e.LastTimestamp, e.Message = metav1.Now(), strings.Repeat("m", 1<<20)
+		text, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, string(text))
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		if query.Get("watch") != "" {
@@ -233,17 +243,13 @@ func TestLongEventsAreReadInSmallPages(t *testing.T) {
 		}
 		first, _ := strconv.Atoi(query.Get("continue"))
 		limit, _ := strconv.Atoi(query.Get("limit"))
-		list := &v1.EventList{TypeMeta: metav1.TypeMeta{Kind: "EventList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "100"}}
-		for i := first; i < min(first+limit, events); i++ {
-			e := onPod(fmt.Sprint("e", i), fmt.Sprint("R", i), 1, 0)
-			e.LastTimestamp, e.Message = metav1.Now(), strings.Repeat("m", 1<<20)
-			list.Items = append(list.Items, *e)
-		}
+		more := ""
 		if first+limit < events {
-			list.Continue = strconv.Itoa(first + limit)
+			more = strconv.Itoa(first + limit)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		body, _ := json.Marshal(list)
+		body := fmt.Appendf(nil, `{"kind": "EventList", "apiVersion": "v1", "metadata": {"resourceVersion": "100", "continue": %q}, "items": [%s]}`,
+			more, strings.Join(items[first:min(first+limit, events)], ","))
 		mu.Lock()
 		accepted[first] = len(body) // a page that is too long is asked for again, with fewer Events
 		mu.Unlock()
