@@ -46,6 +46,9 @@ func TestFileHandles(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFileHandles$")
 		cmd.Env = append(os.Environ(), child+"="+how)
 		got, err := cmd.CombinedOutput()
+		if how == "without seccomp" && strings.Contains(string(got), unix.ENOTSUP.Error()) {
+			continue // a test binary with C code, as the race detector's: weir itself has none
+		}
 		const want = "<nil>\noperation not permitted\noperation not permitted\n<nil>\n"
 		if err != nil || string(got) != want {
 			t.Errorf("%s: before, after, on another thread, and of an ordinary file: got\n%s%v, want\n%s", how, got, err, want)
