@@ -40,7 +40,9 @@ func (l Limits) Limit(kube *rest.Config) *rest.Config {
 }
 
 // Transport returns a transport that sends requests with next, and keeps these limits.
-func (l Limits) Transport(next http.RoundTripper) http.RoundTripper { return &limitedTransport{next, l} }
+func (l Limits) Transport(next http.RoundTripper) http.RoundTripper {
+	return &limitedTransport{next, l}
+}
 
 // ListConfig returns a copy of a configuration for a client that lists many objects: answers have at
 // most maxBytes, and are protobuf, which costs both sides much less than JSON.

@@ -9,24 +9,21 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
+// kernelDecides reports whether a kill ended the run, or a process in it, and the agent knows more of it than the
+// runtime. A run that went on until it exited is that of outlivedKill.
+func (d *decision) kernelDecides(k *endlog.Kill) bool {
+	return (d.End.GoesOn() || d.killed()) && (k.Limit != "" || k.Doubt == "" || d.run.Reason != "OOMKilled")
+}
+
 // killedByKernel decides if the agent of the node read from the kernel's counters whose limit it was.
 func killedByKernel(d *decision) bool {
-	if !d.End.GoesOn() && !d.killed() {
-		return false // the run went on until it exited: see outlivedKill
-	}
 	k := d.End.Kill
-	if k == nil || d.container == nil || k.Limit == "" && k.Doubt != "" && d.run.Reason == "OOMKilled" {
-		return false // without the limit, the agent knows no more than the runtime
+	if k == nil || d.container == nil || !d.kernelDecides(k) {
+		return false
 	}
 	l := d.limits()
 	d.describeLimits(&l)
-	cause, reached := l.reached(k.Limit, k.Slice)
-	switch {
-	case k.Inner:
-		reached = "a cgroup in the container reached a memory limit of its own"
-	case k.NUMA:
-		reached = "the NUMA nodes that it may use ran out of memory"
-	}
+	cause, reached, advice := l.reachedBy(k)
 	d.fact(fromAgent, "%s, between %s and %s: %s", killed(k), humanize.Clock(k.After, d.End.At), humanize.Clock(k.At, d.End.At), reached)
 	if k.Process != nil {
 		d.fact(fromKernel, "%s", named(k))
@@ -48,13 +45,22 @@ func killedByKernel(d *decision) bool {
 	default:
 		d.conclude(cause, how, "killed by the kernel: %s", reached)
 	}
+	d.death.Advice = cmp.Or(advice, d.death.Advice)
+	return true
+}
+
+// reachedBy returns the cause of a kill, which limit it was, and what to do if that is not the cause's advice.
+func (l *limits) reachedBy(k *endlog.Kill) (cause Cause, reached, advice string) {
+	cause, reached = l.reached(k.Limit, k.Slice)
 	switch {
 	case k.NUMA:
-		d.death.Advice = "The kubelet's Memory Manager, or a program such as numactl, binds it to some NUMA nodes. Give the pods there requests that fit what they use, or let it use more of the nodes."
+		return cause, "the NUMA nodes that it may use ran out of memory",
+			"The kubelet's Memory Manager, or a program such as numactl, binds it to some NUMA nodes. Give the pods there requests that fit what they use, or let it use more of the nodes."
 	case k.Inner:
-		d.death.Advice = "Raise the limit where it is set: by a program in the container that makes cgroups, such as Docker or systemd. The limit of the container was not reached."
+		return cause, "a cgroup in the container reached a memory limit of its own",
+			"Raise the limit where it is set: by a program in the container that makes cgroups, such as Docker or systemd. The limit of the container was not reached."
 	}
-	return true
+	return cause, reached, ""
 }
 
 var doubts = map[endlog.Doubt]string{

@@ -123,9 +123,13 @@ func (d *decision) reachedLimit(l *limits, shortage bool) bool {
 	case pod:
 		return d.concludeLimit(endlog.InPod, l)
 	}
-	// The memory grew after the last reading, or the node was short of it.
+	return d.grewOrShort(l, shortage || l.own == 0 && l.pod == 0, full)
+}
+
+// grewOrShort decides if no reading was near a limit: the memory grew after the last one, or the node was short of it.
+func (d *decision) grewOrShort(l *limits, shortage, full bool) bool {
 	switch {
-	case shortage || l.own == 0 && l.pod == 0:
+	case shortage:
 		return d.conclude(NodeShortage, Likely, "")
 	case full:
 		return d.conclude(MemoryKill, Undecided, "killed by the kernel for memory: its node was nearly full, and it has a limit")
@@ -146,7 +150,7 @@ func outlivedKill(d *decision) bool {
 	d.describeLimits(&l)
 	reason := ""
 	if k := cmp.Or(d.End.Kill, d.Child); k != nil {
-		_, reached := l.reached(k.Limit, k.Slice)
+		_, reached, _ := l.reachedBy(k)
 		d.fact(fromAgent, "%s, between %s and %s: %s", killed(k), humanize.Clock(k.After, d.End.At), humanize.Clock(k.At, d.End.At), reached)
 		if k.Limit != "" {
 			reason = ": " + reached

@@ -310,6 +310,11 @@ func (d *decision) describe(r int) {
 	} else if r == io {
 		d.fact("the pod read and wrote %s while it waited", format(t.own/t.some))
 	}
+	d.describeNeighbours(r, format)
+}
+
+// describeNeighbours adds what the neighbours that are named used of a resource.
+func (d *decision) describeNeighbours(r int, format func(float64) string) {
 	for _, n := range d.stall(r).Neighbours {
 		above := ""
 		if r != io {

@@ -129,7 +129,7 @@ func (w *Watcher) addRecord(r *Record, now time.Time) {
 func (w *Watcher) addName(k *endlog.Kill) {
 	killed := map[metric.ContainerID]uint64{}
 	w.victims = slices.DeleteFunc(w.victims, func(v victim) bool {
-		if v.UID != k.UID || v.at.Before(k.After) || v.ID != k.ContainerID && (k.ContainerID != "" || w.isUndecided(&v)) {
+		if !w.isOf(&v, k) {
 			return false
 		}
 		if k.Process == nil || v.RSS > k.Process.RSS {
@@ -152,6 +152,14 @@ func (w *Watcher) addName(k *endlog.Kill) {
 			k.ContainerID = id
 		}
 	}
+}
+
+// isOf reports whether a kill is that of a victim, or one of its pod that is not known to be of another container.
+func (w *Watcher) isOf(v *victim, k *endlog.Kill) bool {
+	if v.UID != k.UID || v.at.Before(k.After) {
+		return false
+	}
+	return v.ID == k.ContainerID || k.ContainerID == "" && !w.isUndecided(v)
 }
 
 // addEnded finds the kills that only the log has: version 1 does not count those of a container that ended.

@@ -293,11 +293,7 @@ func (w *Watcher) readContainers(p metric.CgroupPath, after, now time.Time, firs
 			in = &container{}
 			at.containers[name] = in
 		}
-		c, known := w.readLocal(name, c, in.last)
-		sub, _ := w.readLocal(metric.CgroupPath(path.Join(string(name), subgroup)), counters{}, counters{})
-		c.local, c.whole = max(c.local+sub.local, in.last.local), max(c.whole+sub.whole, in.last.whole)
-		d := c.since(in.last)
-		in.last = c
+		d, known := w.updateContainer(name, in, c)
 		if d.kills == 0 || first {
 			continue
 		}
@@ -305,19 +301,36 @@ func (w *Watcher) readContainers(p metric.CgroupPath, after, now time.Time, firs
 		f := newKill(k, d.kills, d.groups)
 		f.ContainerID = podcgroup.Parse(name).ID
 		f.Inner = f.Limit == endlog.InContainer && known && d.oom > 0 && d.local == 0
-		if u := in.undecided; u != nil { // it is counted up
-			f.Processes, f.New, f.After, f.Whole = f.Processes+u.Processes, f.New+u.New, u.After, f.Whole || u.Whole
-		}
-		if in.undecided = &f; d.whole > 0 { // all of its processes are killed, however long that takes
-			in.undecided = nil
-			w.found = append(w.found, f)
-		}
+		w.addContainer(in, &f, d.whole > 0)
 	}
 	maps.DeleteFunc(at.containers, func(name metric.CgroupPath, c *container) bool {
 		return c.undecided == nil && !slices.Contains(names, name)
 	})
 	if left > 0 && !first && w.opts.Unified {
 		w.found = append(w.found, newKill(k, left, d.groups))
+	}
+}
+
+// updateContainer takes the counters of a container, and returns by how much they rose. known means that the kernel
+// counts those of its own limit.
+func (w *Watcher) updateContainer(name metric.CgroupPath, in *container, c counters) (d counters, known bool) {
+	c, known = w.readLocal(name, c, in.last)
+	sub, _ := w.readLocal(metric.CgroupPath(path.Join(string(name), subgroup)), counters{}, counters{})
+	c.local, c.whole = max(c.local+sub.local, in.last.local), max(c.whole+sub.whole, in.last.whole)
+	d = c.since(in.last)
+	in.last = c
+	return d, known
+}
+
+// addContainer adds a kill in a container, which is decided at once if all of its processes are killed together,
+// however long that takes.
+func (w *Watcher) addContainer(in *container, f *endlog.Kill, whole bool) {
+	if u := in.undecided; u != nil { // it is counted up
+		f.Processes, f.New, f.After, f.Whole = f.Processes+u.Processes, f.New+u.New, u.After, f.Whole || u.Whole
+	}
+	if in.undecided = f; whole {
+		in.undecided = nil
+		w.found = append(w.found, *f)
 	}
 }
 
