@@ -288,11 +288,7 @@ func (w *Watcher) readContainers(p metric.CgroupPath, after, now time.Time, firs
 		if !ok {
 			continue
 		}
-		in := at.containers[name]
-		if in == nil {
-			in = &container{}
-			at.containers[name] = in
-		}
+		in := at.container(name)
 		d, known := w.updateContainer(name, in, c)
 		if d.kills == 0 || first {
 			continue
@@ -309,6 +305,16 @@ func (w *Watcher) readContainers(p metric.CgroupPath, after, now time.Time, firs
 	if left > 0 && !first && w.opts.Unified {
 		w.found = append(w.found, newKill(k, left, d.groups))
 	}
+}
+
+// container returns what is known of a container, which may be new.
+func (p *pod) container(name metric.CgroupPath) *container {
+	c := p.containers[name]
+	if c == nil {
+		c = &container{}
+		p.containers[name] = c
+	}
+	return c
 }
 
 // updateContainer takes the counters of a container, and returns by how much they rose. known means that the kernel
