@@ -268,6 +268,14 @@ var slowness = time.Duration(1)
 // within, or as many times longer as the node is slower.
 func eventually(t *testing.T, what string, within time.Duration, does func() error) {
 	t.Helper()
+	if err := again(t.Context(), within, does); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// again calls does every 100 ms until it returns nil. It returns the last error after within, or
+// after as many times longer as the node is slower.
+func again(ctx context.Context, within time.Duration, does func() error) error {
 	within *= slowness
 	deadline := time.After(within)
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -275,13 +283,13 @@ func eventually(t *testing.T, what string, within time.Duration, does func() err
 	for {
 		err := does()
 		if err == nil {
-			return
+			return nil
 		}
 		select {
-		case <-t.Context().Done():
-			t.Fatalf("%s: %v", what, t.Context().Err())
+		case <-ctx.Done():
+			return ctx.Err()
 		case <-deadline:
-			t.Fatalf("%s: not within %v: %v", what, within, err)
+			return fmt.Errorf("not within %v: %w", within, err)
 		case <-tick.C:
 		}
 	}

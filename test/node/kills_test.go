@@ -3,12 +3,14 @@
 package node
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,9 +21,10 @@ import (
 	"github.com/weir-metrics/weir/explain/death"
 )
 
-// TestKills has the kernel kill at the limit of a container, of a pod and of a
-// slice, at once for a whole container, and a child alone. weir names each, and
-// nothing for a pod that goes on.
+// TestKills has the kernel kill at the limit of a container, of a sidecar, of a
+// pod and of two slices, all processes of a container together, and a child
+// alone. weir names each, no kill for the signal of a process, and nothing for a
+// pod that goes on.
 func TestKills(t *testing.T) {
 	w := sharedCluster
 	if !w.v2 {
@@ -41,19 +44,21 @@ func TestKills(t *testing.T) {
 	}
 	slice, child := w.pod("slice", "", nil), w.pod("child", "", requests(16*mi, mi))
 	child.Spec.Containers[0].Resources.Limits = memory(96 * mi)
-	pods := w.create(t, namespace, own, parent, calm, slice, child)
+	group := w.pod("group", "", requests(16*mi, mi), "exit", "--child=200Mi", "--after=1h")
+	group.Spec.Containers[0].Resources.Limits = memory(64 * mi)
+	sidecar, burst, signalled := w.pod("sidecar", "", requests(16*mi, mi), "pause"), w.pod("burst", "", requests(16*mi, mi)), w.pod("signalled", "", requests(16*mi, mi), "pause")
+	side := *own.Spec.Containers[0].DeepCopy()
+	side.Name, side.RestartPolicy = "side", new(corev1.ContainerRestartPolicyAlways)
+	sidecar.Spec.InitContainers = []corev1.Container{side}
+	pods := w.create(t, namespace, own, parent, calm, slice, child, group, sidecar, burst, signalled)
 
 	named := func(pod string) (*death.Death, error) {
-		out, err := w.weir(t.Context(), "explain", "death", namespace+"/"+pod, "-o", "json")
+		r, err := w.deaths(t.Context(), namespace+"/"+pod)
+		if err == nil && len(r.Deaths) == 0 {
+			err = errors.New(r.Summary)
+		}
 		if err != nil {
 			return nil, err
-		}
-		var r explainapi.DeathDocument
-		if err := json.Unmarshal([]byte(out), &r); err != nil {
-			return nil, err
-		}
-		if len(r.Deaths) == 0 {
-			return nil, errors.New(r.Summary)
 		}
 		return &r.Deaths[0], nil // the newest
 	}
@@ -76,9 +81,9 @@ func TestKills(t *testing.T) {
 	take := func(pod string) {
 		t.Helper()
 		eventually(t, pod+" takes memory", 20*time.Second, func() error {
-			err := sendCommand(pods[pod], fmt.Sprintf("/hold?bytes=%d", 200*mi))
+			err := sendCommand(pods[pod], fmt.Sprintf("/hold?bytes=%d", 600*mi))
 			if err == nil {
-				t.Fatalf("pod %s has 200Mi, and the kernel did not kill it", pod)
+				t.Fatalf("pod %s has 600Mi, and the kernel did not kill it", pod)
 			}
 			if opError, ok := errors.AsType[*net.OpError](err); ok && opError.Op == "dial" {
 				return err
@@ -92,12 +97,25 @@ func TestKills(t *testing.T) {
 	take("parent")
 	expect("parent", "PodLimit, certain: killed by the kernel: its pod reached the pod's memory limit of 64Mi")
 
-	// By systemd, which writes the limit again whenever the kubelet changes the slice.
-	const limitSlice = "systemctl set-property --runtime kubepods-besteffort.slice MemoryMax="
-	w.inGuest(t, fmt.Sprint(limitSlice, 80*mi))
-	t.Cleanup(func() { w.inGuest(t, limitSlice+"infinity") })
-	take("slice")
-	expect("slice", "SliceLimit, certain: killed by the kernel: slice /kubepods.slice/kubepods-besteffort.slice")
+	take("sidecar")
+	expect("sidecar", "ContainerLimit, certain: killed by the kernel: it reached its own memory limit of 48Mi")
+	expect("group", "ContainerLimit, certain: killed by the kernel: it reached its own memory limit of 64Mi")
+	if d, err := named("group"); err == nil && !strings.Contains(fmt.Sprint(d.Evidence), "together (memory.oom.group)") {
+		t.Errorf("the kernel killed all processes of group, and weir has %v", d.Evidence)
+	}
+	w.inGuest(t, "kill -KILL $(cat "+w.cgroups(t, pods["signalled"], pods["signalled"].Status.ContainerStatuses[0].ContainerID)[0]+"/cgroup.procs)")
+	expect("signalled", "Signalled, ")
+
+	takeOfSlice := func(pod, class string) {
+		// By systemd, which writes the limit again whenever the kubelet changes the slice.
+		unit := "kubepods-" + class + ".slice"
+		w.inGuest(t, fmt.Sprintf("systemctl set-property --runtime %[1]s MemoryMax=$(($(cat /sys/fs/cgroup/kubepods.slice/%[1]s/memory.current) + %[2]d))", unit, 128*mi))
+		defer w.inGuest(t, "systemctl set-property --runtime "+unit+" MemoryMax=infinity")
+		take(pod)
+		expect(pod, "SliceLimit, certain: killed by the kernel: slice /kubepods.slice/"+unit)
+	}
+	takeOfSlice("slice", "besteffort")
+	takeOfSlice("burst", "burstable")
 
 	// A process that grows in the container, and that the kernel kills first.
 	dir := w.cgroups(t, pods["child"], pods["child"].Status.ContainerStatuses[0].ContainerID)[0]
@@ -135,4 +153,52 @@ func TestKills(t *testing.T) {
 		return err
 	})
 	t.Log(w.kubectlWeir(t, "explain", "death", namespace+"/child"))
+}
+
+// deaths returns the ends of a pod, or of a container of it, the newest first.
+func (w *testCluster) deaths(ctx context.Context, name string) (*explainapi.DeathDocument, error) {
+	out, err := w.weir(ctx, "explain", "death", name, "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	r := &explainapi.DeathDocument{}
+	return r, json.Unmarshal([]byte(out), r)
+}
+
+// endedBy checks that weir names the cause for which a whole pod ended.
+func (w *testCluster) endedBy(t *testing.T, name string, want death.Cause) {
+	t.Helper()
+	eventually(t, name+" is known to have ended by "+string(want), 20*time.Second, func() error {
+		r, err := w.deaths(t.Context(), name)
+		if err != nil {
+			return err
+		}
+		for i := range r.Deaths {
+			if d := &r.Deaths[i]; d.Cause == want {
+				t.Logf("%s: %s, %s: %s", name, d.Cause, d.Confidence, d.Message)
+				return nil
+			}
+		}
+		return fmt.Errorf("got %q: %+v", r.Summary, r.Deaths)
+	})
+}
+
+// TestNodeRunsOut has the kernel kill because the whole node has no memory left. The kubelet stands
+// still meanwhile: it would evict the pod before.
+func TestNodeRunsOut(t *testing.T) {
+	w := sharedCluster
+	if !w.v2 {
+		t.Skip("it would take the memory of this machine: -node=v2")
+	}
+	w.agent(t, "observe")
+	namespace := w.namespace(t, "node-runs-out")
+	greedy := w.create(t, namespace, w.pod("greedy", "", nil))["greedy"]
+	w.inGuest(t, "systemctl kill --signal=STOP kubelet")
+	resume := sync.OnceFunc(func() { w.inGuest(t, "systemctl kill --signal=CONT kubelet") })
+	defer resume()
+	if err := sendCommand(greedy, fmt.Sprintf("/hold?bytes=%d", w.capacity)); err == nil {
+		t.Fatal("the pod has all memory of the node, and the kernel did not kill it")
+	}
+	resume()
+	w.endedBy(t, namespace+"/greedy", death.NodeShortage)
 }

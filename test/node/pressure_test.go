@@ -19,6 +19,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/explain/death"
 )
 
 // A takeover is how a mode of weir takes a pod.
@@ -26,12 +27,13 @@ type takeover struct {
 	result execute.Result
 	reason string // of the pod's condition DisruptionTarget
 	writes string // what the agent writes; %[1]s is the pod
+	cause  death.Cause
 }
 
 var (
-	byKill = takeover{execute.Killed, execute.ConditionReason, "patch pods/status %[1]s, delete pods %[1]s"}
+	byKill = takeover{execute.Killed, execute.ConditionReason, "patch pods/status %[1]s, delete pods %[1]s", death.AgentEviction}
 	// The API server writes the condition.
-	byEviction = takeover{execute.Evicted, "EvictionByEvictionAPI", "create pods/eviction %[1]s"}
+	byEviction = takeover{execute.Evicted, "EvictionByEvictionAPI", "create pods/eviction %[1]s", death.APIEviction}
 )
 
 // TestPressure makes the node short of one resource after the other: first with
@@ -115,6 +117,7 @@ func (w *testCluster) testTakeover(t *testing.T, s *shortage, namespace string, 
 		// Other processes of this machine may use memory too.
 		t.Logf("the kubelet's threshold was crossed too, %s after weir's", c.after(at.latest))
 	}
+	w.endedBy(t, namespace+"/"+s.victim, by.cause)
 	w.wroteOnly(t, fmt.Sprintf(by.writes, namespace+"/"+s.victim), began)
 	eventually(t, "weir says what it did", 20*time.Second, func() error {
 		r, err := w.report(t.Context())
@@ -209,6 +212,7 @@ func (w *testCluster) testObserve(t *testing.T, s *shortage, namespace string) *
 		t.Errorf("evicted first: %s with reason %q (%s), want %s, whom weir named, with %s",
 			c.victim.pod, c.victim.reason, c.victim.message, s.victim, corev1.PodReasonTerminationByKubelet)
 	}
+	w.endedBy(t, namespace+"/"+s.victim, death.KubeletEviction)
 	eventually(t, "the node has "+string(s.condition), time.Minute, func() error {
 		at, ok := c.condition(s.condition)
 		if !ok {

@@ -66,9 +66,9 @@ func (w *testCluster) agent(t *testing.T, dir string, placeholders ...string) {
 	if err := w.install(t.Context(), dir, placeholders...); err != nil {
 		t.Fatalf("install the agent of testdata/%s: %v", dir, err)
 	}
-	mode := dir
-	if dir == "least" || dir == "kernel-log" {
-		mode = "observe"
+	mode := "observe"
+	if dir == "evict" || dir == "kill" {
+		mode = dir
 	}
 	eventually(t, "the agent's first round in mode "+mode, time.Minute, func() error {
 		r, err := w.report(t.Context())

@@ -1,11 +1,12 @@
 //go:build e2e
 
-package apis
+package node
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -22,9 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/explain/death"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/cluster/harness"
 )
 
 // ghostNode is a node without a kubelet: what happens to it happens to no other test.
@@ -52,11 +52,22 @@ type deathCase struct {
 	says      string // part of the message
 }
 
-// deathCases returns the cases that need no cgroup version 2: exits, signals, limits on memory and disk, probes,
+// container returns a container that runs the test's workload with small requests, because all pods of the
+// matrix run at the same time.
+func container(name string, args ...string) corev1.Container {
+	return corev1.Container{
+		Name: name, Image: harness.WorkloadImage, ImagePullPolicy: corev1.PullNever, Args: args,
+		Resources: corev1.ResourceRequirements{Requests: requests(8*mi, 0)},
+	}
+}
+
+// deathCases returns the cases of a node with this version of cgroups: exits, signals, limits on memory and disk, probes,
 // deadline, hooks, runtime, and those that something else does to a pod.
-func deathCases() (all []deathCase) {
+func deathCases(v2 bool) (all []deathCase) {
 	add := func(cause death.Cause, made, name string, c corev1.Container, change func(*corev1.Pod)) {
-		p := pod(name, c)
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
+			Containers: []corev1.Container{c}, TerminationGracePeriodSeconds: new(int64(0)),
+		}}
 		if change != nil {
 			change(p)
 		}
@@ -92,9 +103,14 @@ func deathCases() (all []deathCase) {
 		c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
 		add(cause, made, name, c, nil)
 	}
-	parent("", "its child is killed for memory, and it goes on without agents", "parent", "--after=1h")
-	parent(death.ChildKilled, "its child is killed for memory, and it exits with code 3", "parent-3", "--after=6s", "--code=3")
-	parent(death.ChildKilled, "its child is killed for memory, and it exits with code 0", "parent-0", "--after=6s")
+	// With version 2, the kubelet has the kernel kill all processes of the container.
+	one := death.ChildKilled
+	if v2 {
+		one = death.ContainerLimit
+	}
+	parent(one, "its child is killed for memory, and it would go on", "parent", "--after=1h")
+	parent(one, "its child is killed for memory, and it would exit with code 3", "parent-3", "--after=6s", "--code=3")
+	parent(one, "its child is killed for memory, and it would exit with code 0", "parent-0", "--after=6s")
 	closed := intstr.FromInt32(1)
 	for name, handler := range map[string]corev1.ProbeHandler{
 		"http": {HTTPGet: &corev1.HTTPGetAction{Path: "/", Port: closed}},
@@ -209,11 +225,12 @@ func deathCases() (all []deathCase) {
 	return all
 }
 
-// TestDeathMatrix forces ends whose cause is known from how they are made, and compares what weir says with it:
-// 95% must be right, no wrong answer may be certain, and a pod that goes on has none.
+// TestDeathMatrix forces ends whose cause is known from how they are made, and compares weir's answers with it. All
+// must be right, and a pod that goes on has none.
 func TestDeathMatrix(t *testing.T) {
 	w := sharedCluster
-	witness, namespace, cases := w.witness(t), w.namespace(t, "death-matrix"), deathCases()
+	w.agent(t, "matrix")
+	namespace, cases := w.namespace(t, "death-matrix"), deathCases(w.v2)
 	// It is made first: admission learns of it a moment later.
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "death-matrix"}, Value: 1000}
 	if _, err := w.kube.SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
@@ -227,45 +244,42 @@ func TestDeathMatrix(t *testing.T) {
 	t.Cleanup(func() { // the test deletes it, unless it fails before
 		_ = nodes.Delete(context.WithoutCancel(t.Context()), ghostNode, metav1.DeleteOptions{})
 	})
+	m := matrix{w, w.kube.CoreV1().Pods(namespace)}
 	for i := range cases {
 		if cases[i].pod.Name != first {
-			w.create(t, namespace, cases[i].pod)
+			m.make(t, cases[i].pod)
 		}
 	}
-	m := matrix{w, w.kube.CoreV1().Pods(namespace)}
 	m.end(t)
 	if err := nodes.Delete(t.Context(), ghost.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range cases {
 		if cases[i].pod.Name == first {
-			w.create(t, namespace, cases[i].pod)
+			m.make(t, cases[i].pod)
 		}
 	}
 	m.runs(t, first)
-	critical := pod("critical", container("app", "pause"))
-	critical.Spec.PriorityClassName, critical.Spec.NodeName = "system-node-critical", w.Node()
+	critical := w.pod("critical", "system-node-critical", requests(8*mi, 0), "pause")
 	critical.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1100m")
-	w.create(t, namespace, critical)
+	m.make(t, critical)
 
-	right, sure := 0, 0
+	right := 0
 	var table []string
 	for i := range cases {
 		c := &cases[i]
-		answer, ok, certain := judge(t, witness, namespace, c)
+		answer, ok := m.judge(t, namespace, c)
 		verdict := "**wrong**"
 		if ok {
 			right++
 			verdict = "right"
-		} else if certain {
-			sure++
 		}
 		table = append(table, fmt.Sprintf("| %s | %s | %s | %s |", c.made, c.truth(), answer, verdict))
 	}
 	slices.Sort(table)
 	t.Logf("%d of %d right\n%s", right, len(cases), strings.Join(table, "\n"))
-	if 100*right < 95*len(cases) || sure > 0 {
-		t.Errorf("%d of %d are right, and %d are wrong and certain", right, len(cases), sure)
+	if right < len(cases) {
+		t.Errorf("%d of %d are right", right, len(cases))
 	}
 }
 
@@ -315,6 +329,14 @@ func (m *matrix) end(t *testing.T) {
 	m.remove(t, "collected", *metav1.NewDeleteOptions(0)) // as the collector does with pods that are done, above terminated-pod-gc-threshold
 }
 
+// make creates a pod.
+func (m *matrix) make(t *testing.T, p *corev1.Pod) {
+	t.Helper()
+	if _, err := m.pods.Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // until waits until something is so.
 func (m *matrix) until(t *testing.T, what string, so func() bool) {
 	t.Helper()
@@ -343,7 +365,10 @@ func (m *matrix) get(t *testing.T, name string) *corev1.Pod {
 func (m *matrix) runs(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		m.until(t, name+" runs", func() bool { p := m.get(t, name); return p != nil && !startOf(p).IsZero() })
+		m.until(t, name+" runs", func() bool {
+			p := m.get(t, name)
+			return p != nil && slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Running != nil })
+		})
 	}
 }
 
@@ -358,11 +383,14 @@ func (m *matrix) remove(t *testing.T, name string, o metav1.DeleteOptions) {
 func (m *matrix) signal(t *testing.T, name string, s unix.Signal) {
 	t.Helper()
 	p := m.get(t, name)
-	processes, err := m.PodCgroup(corev1.PodQOSBurstable, p.UID).Container(p.Status.ContainerStatuses[0].ContainerID).Processes()
-	if err != nil || len(processes) != 1 {
-		t.Fatalf("the container of pod %s has processes %v, %v; want one", name, processes, err)
+	process, err := m.readFile(t.Context(), m.cgroups(t, p, p.Status.ContainerStatuses[0].ContainerID)[0]+"/cgroup.procs")
+	if err != nil || strings.Count(process, "\n") != 1 {
+		t.Fatalf("the container of pod %s has processes %q, %v; want one", name, process, err)
 	}
-	if err := unix.Kill(processes[0], s); err != nil {
+	kill := fmt.Sprintf("kill -%d %s", s, strings.TrimSpace(process))
+	if m.v2 {
+		m.inGuest(t, kill)
+	} else if err := exec.CommandContext(t.Context(), "sh", "-c", kill).Run(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -404,18 +432,20 @@ func (c *deathCase) truth() string {
 	return string(c.cause)
 }
 
-// judge waits until weir names the cause of a case, and returns what it says at the end. The first end counts: a
+// judge waits until weir names the cause of a case, and returns the last answer. The first end counts: a
 // container that ends again and again has others later.
-func judge(t *testing.T, witness *explainapi.Client, namespace string, c *deathCase) (answer string, right, certain bool) {
-	t.Helper()
+func (m *matrix) judge(t *testing.T, namespace string, c *deathCase) (answer string, right bool) {
 	ask := func() error {
-		r, err := witness.Deaths(t.Context(), death.Query{Namespace: metric.Namespace(namespace), Pod: metric.PodName(c.pod.Name), Container: c.container})
-		answer, right, certain = "nothing", c.cause == "", false
-		if err == nil && len(r.Deaths) > 0 {
-			d := r.Deaths[len(r.Deaths)-1]
-			answer, right, certain = fmt.Sprintf("%s, %s: %s", d.Cause, d.Confidence, d.Message), d.Cause == c.cause && strings.Contains(d.Message, c.says), d.Confidence == death.Certain
+		r, err := m.deaths(t.Context(), strings.TrimSuffix(namespace+"/"+c.pod.Name+"/"+c.container, "/"))
+		if err != nil {
+			return err
 		}
-		if err == nil && !right {
+		answer, right = "nothing", c.cause == ""
+		if n := len(r.Deaths); n > 0 {
+			d := r.Deaths[n-1]
+			answer, right = fmt.Sprintf("%s, %s: %s", d.Cause, d.Confidence, d.Message), d.Cause == c.cause && strings.Contains(d.Message, c.says)
+		}
+		if !right {
 			err = errors.New(answer)
 		}
 		return err
@@ -427,5 +457,5 @@ func judge(t *testing.T, witness *explainapi.Client, namespace string, c *deathC
 	if err := again(t.Context(), within, ask); err != nil {
 		t.Logf("%s: %v", c.made, err)
 	}
-	return answer, right, certain
+	return answer, right
 }
