@@ -335,6 +335,17 @@ func (m *matrix) make(t *testing.T, p *corev1.Pod) {
 	if _, err := m.pods.Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	if slowness == 1 || p.Spec.NodeName == ghostNode || p.Spec.NodeSelector != nil {
+		return
+	}
+	// A slow node that starts all of them at once starts none in time.
+	m.until(t, p.Name+" is no longer being made", func() bool {
+		p := m.get(t, p.Name)
+		return p == nil || p.Status.Phase == corev1.PodFailed || slices.ContainsFunc(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses), func(s corev1.ContainerStatus) bool {
+			waiting := s.State.Waiting
+			return waiting == nil || waiting.Reason != "ContainerCreating" && waiting.Reason != "PodInitializing"
+		})
+	})
 }
 
 // until waits until something is so.
