@@ -67,7 +67,7 @@ var doubts = map[endlog.Doubt]string{
 	endlog.Earlier:   "the limit was reached some seconds before the kernel counted the kill: another kill may have been due to it",
 	endlog.Late:      "the container had processes for a second after the kill, and SIGKILL ended it within ten seconds",
 	endlog.Several:   "several limits were reached, or several runs ended, at that time: this one fits best",
-	endlog.Uncounted: "the kernel of the node does not count whose limit is reached: Linux 5.2 and later do",
+	endlog.Uncounted: "the kernel of the node does not count whose limit is reached: it does in cgroup version 2, from Linux 5.2 on",
 }
 
 // doubt returns why the limit is not certain, and adds what makes it certain; empty if it is. That a node ran out of

@@ -352,10 +352,7 @@ func newKill(k endlog.Kill, processes, groups uint64) endlog.Kill {
 // limit returns whose limit was reached if a scan finds a kill in pod p now. The kernel counts the limit before the kill,
 // so that an earlier scan may have seen it. That is doubted, because it may have led to another kill.
 func (w *Watcher) limit(p metric.CgroupPath, now time.Time) (endlog.Scope, metric.CgroupPath, endlog.Doubt) {
-	if !w.opts.Unified {
-		return "", "", ""
-	}
-	if _, ok := w.levels[above(p)]; !ok {
+	if _, counted := w.levels[above(p)]; !counted {
 		return "", "", endlog.Uncounted
 	}
 	if at := w.pods[p]; at.below.Before(now) && at.own.Before(now) {
