@@ -194,11 +194,11 @@ func deathCases(v2 bool) (all []deathCase) {
 	}, "pause")
 	whole(death.APIEviction, "is evicted through the Eviction API", "evicted", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(5)) }, "pause")
 	whole(death.Preempted, "a pod with a higher priority needs its CPU", "preempted", func(p *corev1.Pod) {
-		p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1100m")
+		p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("800m")
 	}, "pause")
 	whole(death.Preempted, "a critical pod needs its CPU on the node", first, func(p *corev1.Pod) {
 		p.Spec.PriorityClassName, p.Spec.TerminationGracePeriodSeconds = "death-matrix", new(int64(5))
-		p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1100m")
+		p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("800m")
 	}, "pause")
 	ghost := func(change func(*corev1.PodSpec)) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
@@ -261,7 +261,7 @@ func TestDeathMatrix(t *testing.T) {
 	}
 	m.runs(t, first)
 	critical := w.pod("critical", "system-node-critical", requests(8*mi, 0), "pause")
-	critical.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1100m")
+	critical.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("800m")
 	m.make(t, critical)
 
 	right := 0
