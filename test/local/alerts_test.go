@@ -32,13 +32,14 @@ var quiet = map[string]string{
 	"WeirShadowDiffers":        "weir compares only after a stabilization window",
 	"WeirCPULimitCostsTime":    noThrottledTime,
 	"WeirPodKilledForMemory":   "no agent runs here that could count kills",
+	"WeirKubeletTokens":        "no account's tokens are shown to the simulated kubelets",
 }
 
 // noThrottledTime is why what asks for throttled time has no series here.
 const noThrottledTime = "the endpoint that is read has no throttled time"
 
-// elsewhere are the alerts whose series only other endpoints or agents have.
-var elsewhere = []string{"WeirCPULimitCostsTime", "WeirPodKilledForMemory"}
+// elsewhere are the alerts whose series only other endpoints, agents or a weir with an account for kubelets have.
+var elsewhere = []string{"WeirCPULimitCostsTime", "WeirPodKilledForMemory", "WeirKubeletTokens"}
 
 // TestAlerts has a Prometheus evaluate the alerts in deploy/alerts while weir reads simulated kubelets
 // with faults. Every series that an alert asks for must exist, except those of
