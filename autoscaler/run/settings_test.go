@@ -117,8 +117,8 @@ func TestARefusalIsAnAnswer(t *testing.T) {
 	})
 }
 
-// TestGatesThatTheShippedRightsExclude checks that nobody is told of gates that weir may not read, as with
-// the manifests' rights, and that another failure is told once.
+// TestGatesThatTheShippedRightsExclude checks the levels of two failures: with the rights of the manifests, weir may
+// not read the gates, which is only for debugging. Another failure is logged once, as information.
 func TestGatesThatTheShippedRightsExclude(t *testing.T) {
 	f := func(server *gatesServer, want zapcore.Level) {
 		t.Helper()

@@ -7,9 +7,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// HideRetryable hides refused connections and excess requests from the reflector whose watch failed. It would
-// wait for up to half a minute after them, ignore its context during that time, and delay the end of the
-// process.
+// HideRetryable returns another error for a refused connection and for too many requests. A reflector whose watch
+// fails with one of them waits for up to half a minute and ignores its context, which delays the end of the process.
 func HideRetryable(err error) error {
 	if utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) {
 		return errors.New(err.Error())

@@ -48,8 +48,8 @@ const (
 	// renewSoon and renewLate are the shortest life of a token that nodes refuse, and that of later ones
 	// if they refuse each new one too.
 	renewSoon, renewLate = 30 * time.Second, 10 * time.Minute
-	// enoughRefusals is how many nodes must refuse a token until it is replaced. One node may refuse every
-	// token, because of its own fault or to keep weir from a new one. If there is no other, it is enough.
+	// enoughRefusals is how many nodes must refuse a token before it is replaced. One node can refuse every
+	// token, by a fault or on purpose. In a cluster of one node, its refusal is enough.
 	enoughRefusals = 2
 )
 

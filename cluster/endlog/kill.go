@@ -117,21 +117,23 @@ func (k *Kill) key() killKey {
 	return killKey{k.node, k.UID, k.ContainerID, k.Scope, k.Limit, k.After.UnixNano()}
 }
 
-// How long after the kill of its processes a container may end: one whose other processes have to notice, and one that
-// the agent saw end, or whose processes were all killed. Much memory takes seconds to free.
 const (
-	cleanup     = 10 * time.Second
+	// Cleanup is how long a run may last after the kernel killed one of its processes, if the kill ended it: the
+	// other processes have to notice.
+	Cleanup = 10 * time.Second
+	// longCleanup is the same if the kill is known to be that of the run. Much memory takes seconds to free.
 	longCleanup = time.Minute
 )
 
-// ended reports whether k can have ended the run of e. A kill of a container whose cgroup was gone is that of a run
-// which the runtime reports as killed, or of the pod's only container. That of a child ended the run if SIGKILL did.
+// ended reports whether k can have ended the run of e. If the agent did not know the container, the runtime must report
+// the run as killed for memory, or the container must be the pod's only one. The kill of a child ended the run only if
+// SIGKILL did.
 func (k *Kill) ended(e *End) bool {
 	if e.Container == "" || k.UID != e.Pod.ReportedUID() || k.node != e.Pod.Node || k.ContainerID != "" && k.ContainerID != e.Run.ID {
 		return false
 	}
-	most := cleanup
-	if k.isOf(e) {
+	most := Cleanup
+	if k.namesRun(e) {
 		most = longCleanup
 	}
 	if e.At.Before(k.After.Truncate(time.Second)) || e.At.After(k.At.Add(most)) || e.Run.Started.After(k.At) { // statuses are cut to the second
@@ -143,8 +145,8 @@ func (k *Kill) ended(e *End) bool {
 	return e.Run.Reason == "OOMKilled" || e.Run.killed() && (k.ContainerID != "" || len(e.Pod.Containers) == 1)
 }
 
-// isOf reports whether k is known to be that of the run.
-func (k *Kill) isOf(e *End) bool {
+// namesRun reports whether k is known to be a kill of the run, and not only of a child.
+func (k *Kill) namesRun(e *End) bool {
 	return k.Scope != Child && k.ContainerID != "" && k.ContainerID == e.Run.ID
 }
 

@@ -40,7 +40,7 @@ func (l *Log) matchKills(pods map[metric.PodUID]bool) {
 		for _, kill := range kills[k.uid] {
 			switch {
 			case e.GoesOn() || !kill.ended(e):
-			case kill.isOf(e):
+			case kill.namesRun(e):
 				all = append(all, match{k, kill, sure})
 			default:
 				all = append(all, match{k, kill, e.At.Sub(kill.At).Abs()})
@@ -56,7 +56,7 @@ func (l *Log) matchKills(pods map[metric.PodUID]bool) {
 		}
 		switch {
 		case e.GoesOn():
-			e.retracted = ended[known] && known.At.Sub(known.After) <= cleanup // else there are earlier ones
+			e.retracted = ended[known] && known.At.Sub(known.After) <= Cleanup // else there are earlier ones
 		case found[k] != nil:
 			e.Kill = found[k]
 		case known != nil: // it is that of another end
@@ -66,8 +66,8 @@ func (l *Log) matchKills(pods map[metric.PodUID]bool) {
 	}
 }
 
-// choose gives each end one kill: that of its run, else the nearest. A kill whose container is not known ends at most
-// as many runs as it has processes. ended has the kills that ended a run.
+// choose gives each end one kill: the kill that names its run, else the nearest in time. A kill ends at most as many
+// runs as it has processes. ended has the kills that ended a run.
 func choose(all []match) (found map[key]*Kill, ended map[*Kill]bool) {
 	slices.SortFunc(all, func(a, b match) int {
 		return cmp.Or(cmp.Compare(a.away, b.away), a.kill.At.Compare(b.kill.At), cmp.Compare(a.end.container, b.end.container), cmp.Compare(a.end.started, b.end.started))

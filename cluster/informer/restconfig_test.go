@@ -16,14 +16,9 @@ import (
 	"github.com/weir-metrics/weir/cluster/informer"
 )
 
-// Many HPAs ask in the same second. client-go by itself would let the last request here wait 18 s.
-func TestRequestsDoNotWaitForEachOther(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"apiVersion": "v1", "kind": "Node"}`)
-	}))
-	defer server.Close()
-	config, err := informer.RESTConfig(informer.Options{Master: server.URL})
+func newClient(t *testing.T, url string) *kubernetes.Clientset {
+	t.Helper()
+	config, err := informer.RESTConfig(informer.Options{Master: url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,6 +26,17 @@ func TestRequestsDoNotWaitForEachOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return client
+}
+
+// Many HPAs ask in the same second. client-go by itself would let the last request here wait 18 s.
+func TestRequestsDoNotWaitForEachOther(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"apiVersion": "v1", "kind": "Node"}`)
+	}))
+	defer server.Close()
+	client := newClient(t, server.URL)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for i := range 100 {
@@ -46,14 +52,7 @@ func TestRequestsEnd(t *testing.T) {
 	defer server.Close()
 	defer func(before access.Limits) { access.DefaultLimits = before }(access.DefaultLimits)
 	access.DefaultLimits.Silence = 100 * time.Millisecond
-	config, err := informer.RESTConfig(informer.Options{Master: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := newClient(t, server.URL)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if _, err := client.CoreV1().Nodes().Get(ctx, "n1", metav1.GetOptions{}); !errors.Is(err, access.ErrSilent) {

@@ -24,7 +24,7 @@ func killedByKernel(d *decision) bool {
 	l := d.limits()
 	d.describeLimits(&l)
 	cause, reached, advice := l.reachedBy(k)
-	d.fact(fromAgent, "%s, between %s and %s: %s", killed(k), humanize.Clock(k.After, d.End.At), humanize.Clock(k.At, d.End.At), reached)
+	d.describeKill(k, reached)
 	if k.Process != nil {
 		d.fact(fromKernel, "%s", named(k))
 	}
@@ -87,6 +87,11 @@ func (d *decision) doubt(k *endlog.Kill, l *limits) string {
 		return ""
 	}
 	return "no limit is counted as reached, and nothing else shows that the node had no memory left"
+}
+
+// describeKill adds what the agent found, and which limit was reached.
+func (d *decision) describeKill(k *endlog.Kill, reached string) {
+	d.fact(fromAgent, "%s, between %s and %s: %s", killed(k), humanize.Clock(k.After, d.End.At), humanize.Clock(k.At, d.End.At), reached)
 }
 
 // killed holds what the kernel did.

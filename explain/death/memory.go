@@ -20,9 +20,6 @@ const maxReadingAge = 2 * time.Minute
 // systemSlack is how far a SystemOOM of the node may be from a kill that it was.
 const systemSlack = 15 * time.Second
 
-// killSlack is how long a container may take to end after the kernel killed its processes.
-const killSlack = 10 * time.Second
-
 // limits are the limits on memory in force that a container has, and how much of them was used according to the
 // last readings, in bytes; 0 if there is none, or if that is unknown.
 type limits struct {
@@ -84,7 +81,7 @@ func (d *decision) reportsOldKill() bool {
 		return true
 	case d.End.Kill != nil:
 		return false
-	case d.Child != nil && d.End.At.Sub(d.Child.At) > killSlack:
+	case d.Child != nil && d.End.At.Sub(d.Child.At) > endlog.Cleanup:
 		return true
 	}
 	stop := d.eventOfRun(d.End.Container, "Killing", nil)
@@ -151,7 +148,7 @@ func outlivedKill(d *decision) bool {
 	reason := ""
 	if k := cmp.Or(d.End.Kill, d.Child); k != nil {
 		_, reached, _ := l.reachedBy(k)
-		d.fact(fromAgent, "%s, between %s and %s: %s", killed(k), humanize.Clock(k.After, d.End.At), humanize.Clock(k.At, d.End.At), reached)
+		d.describeKill(k, reached)
 		if k.Limit != "" {
 			reason = ": " + reached
 		}

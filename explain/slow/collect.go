@@ -155,7 +155,7 @@ func (c *collector) node(name metric.NodeName, from, to time.Time) *nodeFacts {
 	for e := range c.PastPods(name) {
 		if _, known := disks[e.PodRef()]; !known {
 			disks[e.PodRef()] = nil
-			if u := c.gone(e, from, to); len(u.CPU)+len(u.WorkingSet)+len(u.Read)+len(u.Write) > 0 {
+			if u := c.pastPod(e, from, to); len(u.CPU)+len(u.WorkingSet)+len(u.Read)+len(u.Write) > 0 {
 				n.pods = append(n.pods, u)
 			}
 		}
@@ -174,9 +174,9 @@ func (c *collector) node(name metric.NodeName, from, to time.Time) *nodeFacts {
 	return n
 }
 
-// gone reads a pod that has left. What it requested is known while the API server has it: a pod of a Job that
+// pastPod reads a pod that has left. What it requested is known while the API server has it: a pod of a Job that
 // has ended.
-func (c *collector) gone(e metric.Entity, from, to time.Time) Use {
+func (c *collector) pastPod(e metric.Entity, from, to time.Time) Use {
 	u := c.load(&metric.Sample{Entity: e}, from, to)
 	p := c.facts.Pod(e.PodRef())
 	if u.NoRequests = p == nil || p.Node != e.Node; !u.NoRequests {

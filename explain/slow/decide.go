@@ -201,7 +201,7 @@ func (d *decision) sharedCPUsAreBusy(rd *reading, used float64) bool {
 // splitMemory divides a wait for memory.
 func (d *decision) splitMemory(t *tally, rd *reading) {
 	excess, ok := d.excessMemory(rd)
-	reached, unsure := d.atMemoryLimit(rd)
+	reached, unsure := d.atMemoryLimit(rd, ok && excess >= 0)
 	switch {
 	case unsure:
 		t.doubt(cacheAtLimit, rd.value, rd)
@@ -229,15 +229,17 @@ func (d *decision) excessMemory(rd *reading) (excess float64, ok bool) {
 	for i := range d.Neighbours {
 		pods += memoryUse.used(&d.Neighbours[i], rd.from, rd.to)
 	}
-	return max(used-fullMemory*d.Whole.MemoryLimit, pods-atLimit*(d.Whole.MemoryLimit-d.Whole.MemoryRequest)), true
+	return max(used-fullMemory*d.Whole.MemoryLimit, pods-atLimit*d.memoryForPods()), true
 }
 
-// atMemoryLimit reports whether the pod or one of its containers had reached its limit on memory. unsure means
-// that only the page cache reached it, with which any pod that reads large files fills its limit, and that the
-// node was short, too.
-func (d *decision) atMemoryLimit(rd *reading) (reached, unsure bool) {
-	excess, ok := d.excessMemory(rd)
-	unsure = ok && excess >= 0
+// memoryForPods returns what the node does not reserve for processes outside pods.
+func (d *decision) memoryForPods() float64 { return d.Whole.MemoryLimit - d.Whole.MemoryRequest }
+
+// atMemoryLimit reports whether the pod or one of its containers had reached its limit on memory. short means that the
+// node was short of memory. It is unsure which of them the pod waited for if only the page cache reached the limit:
+// any pod that reads large files fills its limit with it.
+func (d *decision) atMemoryLimit(rd *reading, short bool) (reached, unsure bool) {
+	unsure = short
 	for _, u := range d.withLimits() {
 		if _, at := u.memoryAtLimit(rd.from, rd.to); at {
 			reached = true
@@ -262,7 +264,8 @@ func (u *Use) isAtLimit(used float64) bool {
 // have no requests.
 func (d *decision) splitIO(t *tally, rd *reading) {
 	wait := rd.value
-	if reached, unsure := d.atMemoryLimit(rd); reached {
+	excess, ok := d.excessMemory(rd)
+	if reached, unsure := d.atMemoryLimit(rd, ok && excess >= 0); reached {
 		again := min(wait, max(0, d.Pod.Some[memory].get(rd.from, rd.to)))
 		if unsure {
 			t.doubt(cacheAtLimit, again, rd)

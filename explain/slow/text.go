@@ -304,7 +304,7 @@ func (d *decision) describe(r int) {
 	if t.node > 0 && r != io {
 		capacity := [numResources]float64{d.Whole.CPULimit, d.Whole.MemoryLimit}[r]
 		d.fact("node %s used %s of %s while the pod waited, the pod %s", d.Node, format(t.node/t.some), format(capacity), format(t.own/t.some))
-		if together := d.Whole.MemoryLimit - d.Whole.MemoryRequest; r == memory && t.pods() >= atLimit*together*t.some {
+		if together := d.memoryForPods(); r == memory && t.pods() >= atLimit*together*t.some {
 			d.fact("the pods together used %s of the %s that the node does not reserve", format(t.pods()/t.some), format(together))
 		}
 	} else if r == io {

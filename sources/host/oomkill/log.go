@@ -129,7 +129,7 @@ func (w *Watcher) addRecord(r *Record, now time.Time) {
 func (w *Watcher) addName(k *endlog.Kill) {
 	killed := map[metric.ContainerID]uint64{}
 	w.victims = slices.DeleteFunc(w.victims, func(v victim) bool {
-		if !w.isOf(&v, k) {
+		if !w.isVictimOf(&v, k) {
 			return false
 		}
 		if k.Process == nil || v.RSS > k.Process.RSS {
@@ -154,8 +154,9 @@ func (w *Watcher) addName(k *endlog.Kill) {
 	}
 }
 
-// isOf reports whether a kill is that of a victim, or one of its pod that is not known to be of another container.
-func (w *Watcher) isOf(v *victim, k *endlog.Kill) bool {
+// isVictimOf reports whether k killed v: k is of v's container. If k's container is not known, k is of v's pod, and no
+// kill in v's container is undecided.
+func (w *Watcher) isVictimOf(v *victim, k *endlog.Kill) bool {
 	if v.UID != k.UID || v.at.Before(k.After) {
 		return false
 	}
