@@ -41,16 +41,15 @@ type container struct {
 
 func (r *round) readPods(s *stats.Summary) {
 	var found []*pod
-	var above []*cgroup // the kubepods cgroups that have pods; if there is only one, that one
 	roots := r.findRoots()
-	for _, root := range roots {
-		pods := r.readPodsBelow(root)
-		if len(pods) > 0 || len(roots) == 1 {
-			above = append(above, root)
-		}
-		found = append(found, pods...)
+	if len(roots) > 1 { // which one the kubelet uses follows from the processes in them now
+		r.depth = max(r.depth, Pods)
 	}
-	if len(above) == 1 {
+	pods := r.readPodsOf(roots)
+	for _, root := range roots {
+		found = append(found, pods[root]...)
+	}
+	if above := chooseRoots(roots, pods); len(above) == 1 {
 		m, err := r.readMemory(above[0])
 		r.addError("read memory of "+string(above[0].path), err)
 		if m != nil {
@@ -82,6 +81,36 @@ func (r *round) readPods(s *stats.Summary) {
 		s.Pods = append(s.Pods, r.podStats(r.choosePod(found[:n], known.Containers), &known))
 		found = found[n:]
 	}
+}
+
+// readPodsOf reads the pods below each of the kubepods cgroups.
+func (r *round) readPodsOf(roots []*cgroup) map[*cgroup][]*pod {
+	pods := map[*cgroup][]*pod{}
+	for _, root := range roots {
+		pods[root] = r.readPodsBelow(root)
+	}
+	return pods
+}
+
+// chooseRoots returns the kubepods cgroups that the kubelet may use: the only one or, of several, those whose pods have
+// processes or, if no pod has any, those with pods. The pods of a kubelet that got another cgroup driver or another
+// --cgroup-root keep their old cgroups until the next boot, without processes.
+func chooseRoots(roots []*cgroup, pods map[*cgroup][]*pod) []*cgroup {
+	if len(roots) == 1 {
+		return roots
+	}
+	var running, others []*cgroup
+	for _, root := range roots {
+		if slices.ContainsFunc(pods[root], (*pod).mayRun) {
+			running = append(running, root)
+		} else if len(pods[root]) > 0 {
+			others = append(others, root)
+		}
+	}
+	if len(running) > 0 {
+		return running
+	}
+	return others
 }
 
 // readPodsBelow reads the pods below a kubepods cgroup or the cgroup of a QoS class.
@@ -173,6 +202,9 @@ func (r *round) readCgroupPressure(c *cgroup, cpu **stats.CPUStats, memory **sta
 	return cgroupfs.IgnoreRemoved(r.readPressure(&c.pressure, c.dir, cpu, memory, io))
 }
 
+// mayRun reports whether p has processes, or may have some that were not counted.
+func (p *pod) mayRun() bool { return p.processes > 0 || p.hasHidden }
+
 // choosePod returns the pod's cgroup among those with one UID: the only one with processes or, if
 // several have processes, the only one of them that also has a container in names. If there is
 // none, it returns a pod without figures.
@@ -188,7 +220,7 @@ func (r *round) choosePod(pods []*pod, names map[string]string) *pod {
 		return pods[at]
 	}
 	for _, matches := range [...]func(*pod) bool{
-		func(p *pod) bool { return p.processes > 0 || p.hasHidden },
+		(*pod).mayRun,
 		func(p *pod) bool {
 			return p.processes > 0 && slices.ContainsFunc(p.containers, func(c container) bool { return names[string(c.id)] != "" })
 		},

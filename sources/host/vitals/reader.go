@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -145,18 +144,18 @@ func (r *round) addError(doing string, err error) {
 }
 
 // Cgroups returns the mount point of the hierarchy that counts memory, and the kubepods cgroup in
-// it, such as "/kubepods". If there are several, it is the one that has pods, as in a Read. pods is
-// empty if there is none, or if several have pods.
+// it, such as "/kubepods". If there are several, it is the one whose pods have processes or, if no pod has any,
+// the one that has pods, as in a Read. pods is empty if there is none, or if that is true of several.
 func (r *Reader) Cgroups() (mount string, pods metric.CgroupPath) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.closed {
 		return r.memoryDir, ""
 	}
-	now := &round{Reader: r, fileReader: &r.mu.files, ctx: context.Background()}
+	now := &round{Reader: r, fileReader: &r.mu.files, ctx: context.Background(), depth: Pods}
 	roots := now.findRoots()
 	if len(roots) > 1 {
-		roots = slices.DeleteFunc(slices.Clone(roots), func(c *cgroup) bool { return len(now.readPodsBelow(c)) == 0 })
+		roots = chooseRoots(roots, now.readPodsOf(roots))
 	}
 	if len(roots) == 1 {
 		pods = roots[0].path

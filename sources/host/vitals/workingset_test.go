@@ -59,18 +59,23 @@ func TestWorkingSets(t *testing.T) {
 	}
 }
 
-// TestWorkingSetOfOneOfTwoRoots checks that of two kubepods cgroups the one with pods counts, as in
-// a Read, and none if both have pods.
+// TestWorkingSetOfOneOfTwoRoots checks that of two kubepods cgroups the one whose pods have processes counts, as in a
+// Read, and none if both have such pods.
 func TestWorkingSetOfOneOfTwoRoots(t *testing.T) {
 	for v := range versions {
 		f := newFixture(t, v)
 		f.cgroup("/kubepods usage=20Mi anon=2Mi inactive=4Mi")
+		f.cgroup("/kubepods/pod{C} usage=0Mi anon=0Mi") // of a kubelet that had the other driver
 		f.cgroup("/kubepods.slice usage=30Mi anon=2Mi inactive=4Mi")
 		f.cgroup("/kubepods.slice/kubepods-pod{A}.slice usage=2Mi anon=1Mi procs=7")
 		r := f.open()
 		w := r.WorkingSets()
 		if got, err := w.Pods(); got != 26<<20 || err != nil {
 			t.Errorf("version %d: pods = %d, %v; want those of kubepods.slice", v+1, got, err)
+		}
+		all := read(t, r, Pods).Node.SystemContainers
+		if len(all) != 1 || *all[0].Memory.WorkingSetBytes != 26<<20 {
+			t.Errorf("version %d: a Read has %+v for all pods; want those of kubepods.slice", v+1, all)
 		}
 		f.cgroup("/kubepods/pod{B} usage=2Mi anon=1Mi procs=8")
 		if _, pods := r.Cgroups(); pods != "" {
