@@ -82,16 +82,24 @@ func mayEnd(before, after *cluster.Pod) bool {
 	return false
 }
 
-// wasAlive reports whether the pod had something to end: a container ran before or, if that is unknown,
-// its last state shows one that runs or one that was stopped with its pod.
+// wasAlive reports whether the pod had something to end: a container ran before, in its last state, or between the two,
+// of which changes that came at once show nothing else. If the state before is unknown, its last state shows one that
+// was stopped with its pod.
 func wasAlive(before, last *cluster.Pod) bool {
-	if before != nil {
-		return runs(before)
-	}
-	if runs(last) {
+	switch {
+	case runs(last) || before != nil && runs(before):
 		return true
+	case !stopped(last):
+		return false
+	case before == nil:
+		return !last.Started.IsZero() && !endOf(last, false, time.Time{}).IsZero()
 	}
-	return stopped(last) && !last.Started.IsZero() && !endOf(last, false, time.Time{}).IsZero()
+	for i := range last.Containers {
+		if _, ok := newRun(before, &last.Containers[i]); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // endOf returns when a pod ended: when the last of its containers did or, if that is unknown and the
@@ -111,16 +119,23 @@ func endOf(p *cluster.Pod, gone bool, now time.Time) (at time.Time) {
 	return at
 }
 
-// containerEnds returns the ends of runs that before did not have. The end of an init container
-// that is done does not count.
+// newRun returns the run of a container that ended and that before did not have. The end of an init container that is
+// done does not count.
+func newRun(before *cluster.Pod, c *cluster.Container) (r Run, ok bool) {
+	r, ok = runOf(c)
+	if !ok || r.ExitCode == 0 && (c.Role == cluster.Init || c.Role == cluster.Ephemeral) {
+		return Run{}, false
+	}
+	earlier, known := runOf(before.Container(c.Name))
+	return r, !known || earlier.ID != r.ID || !earlier.Started.Equal(r.Started)
+}
+
+// containerEnds returns the ends of runs that before did not have.
 func containerEnds(before, after *cluster.Pod, now time.Time) (ends []End) {
 	for i := range after.Containers {
 		c := &after.Containers[i]
-		run, ok := runOf(c)
-		if !ok || run.ExitCode == 0 && (c.Role == cluster.Init || c.Role == cluster.Ephemeral) {
-			continue
-		}
-		if earlier, ok := runOf(before.Container(c.Name)); ok && earlier.ID == run.ID && earlier.Started.Equal(run.Started) {
+		run, ok := newRun(before, c)
+		if !ok {
 			continue
 		}
 		at := run.Ended

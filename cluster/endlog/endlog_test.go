@@ -104,6 +104,17 @@ func TestEnds(t *testing.T) {
 	f("an eviction through the API that came to nothing", pod(nil), and(ends("EvictionByEvictionAPI"), stop), nil, "app 143 1s, proxy 143 1s")
 	f("a new pod that was evicted", nil, and(fails, stop), nil, "pod 1s")
 	f("a new pod that was refused", nil, and(fails, func(p *cluster.Pod) { p.Containers, p.Started = nil, time.Time{} }), nil, "")
+	waits := func() *cluster.Pod { return pod(func(p *cluster.Pod) { p.Phase, p.Containers = cluster.Pending, nil }) }
+	f("a pod that waited has started, and is gone", waits(), nil, and(remove), "pod 0s gone")
+	f("a pod that waited has started, and was stopped", waits(), and(fails, stop), nil, "pod 1s")
+	f("a pod that waited was refused", waits(), and(fails, func(p *cluster.Pod) { p.Containers = nil }), nil, "")
+	f("a pod whose containers had ended is stopped", and(stop), and(fails, stop), nil, "")
+	f("an init container is done, and its pod is gone", waits(), nil, pod(func(p *cluster.Pod) {
+		remove(p)
+		p.Containers = p.Containers[:1]
+		p.Containers[0].Role = cluster.Init
+		ended(&p.Containers[0], 0, time.Second)
+	}), "")
 	f("an eviction begins", pod(nil), pod(func(p *cluster.Pod) { p.Stop = &cluster.PodStop{Disruption: "EvictionByEvictionAPI"} }), nil, "")
 	f("a mirror pod is made again", pod(func(p *cluster.Pod) { p.Mirror = true }), nil, pod(func(p *cluster.Pod) { p.Mirror = true }), "")
 	setup := func(code int32) *cluster.Pod {
