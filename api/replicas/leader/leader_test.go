@@ -292,9 +292,10 @@ func TestNotReady(t *testing.T) {
 // A leader that reads clearly fewer nodes than another replica gives the Lease up. The two never act
 // at the same time, and what the old leader began has time to end.
 func TestLeaderThatReadsLessGivesUp(t *testing.T) {
-	// After that the candidate looks every 2 to 4.4 s, the leader renews every 2 s and keeps the Lease
-	// for 5 s more, and the candidate needs two tries to have it.
-	const change = 16 * time.Second
+	// The leader writes every 2 s, and the candidate looks every 2 to 4.4 s. At the most, the candidate reads the new
+	// number after 2+4.4 s, and is patient until its next look, 4.4 s later. If the leader writes at that moment, it needs
+	// another look. The leader reads it after 2 s, and keeps the Lease for 5 s more. The candidate needs two looks to have it.
+	const change = (2 + 3*4.4 + 2 + 5 + 2*4.4) * 1000 * time.Millisecond
 	for _, test := range []struct {
 		reads    int64 // of the leader; the other replica reads 100
 		patience time.Duration
