@@ -94,7 +94,7 @@ var table = []texts{
 	{Crashed, "crashed",
 		"`kubectl logs -n NAMESPACE POD -c CONTAINER --previous` may have its last words; a core dump has the rest."},
 	{Signalled, "ended by a signal",
-		"The sender is unknown: it may be a process in the pod, someone on the node, or the kernel. Without --events it may also be the kubelet, after a failed probe. To catch the next one, log kill(2) on node NODE with auditd."},
+		"The sender is unknown: it may be a process in the pod, someone on the node, or the kernel. Where Events are missing, it may also be the kubelet, after a failed probe. To catch the next one, log kill(2) on node NODE with auditd."},
 	{Exited, "exited with an error",
 		"`kubectl logs -n NAMESPACE POD -c CONTAINER --previous` has its last words."},
 	{Completed, "exited without an error", ""},

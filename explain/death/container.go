@@ -16,7 +16,7 @@ func failedProbe(d *decision) bool {
 		cause Cause
 		name  string
 	}{{LivenessProbe, "liveness"}, {StartupProbe, "startup"}} {
-		kill := d.eventOfRun(d.End.Container, "Killing", func(message string) bool { return strings.Contains(message, "failed "+p.name+" probe") })
+		kill := d.killing(func(message string) bool { return strings.Contains(message, "failed "+p.name+" probe") })
 		if kill == nil {
 			continue
 		}
@@ -34,20 +34,24 @@ func failedProbe(d *decision) bool {
 
 // limitConfidence makes an answer likely if the Event that it is from may be of another run.
 func (d *decision) limitConfidence(e *event.Event) {
-	if _, sure := d.during(e); !sure {
+	happened, sure := d.during(e)
+	if !happened {
+		d.fact(fromEvents, "not known: %s", d.eventsMissing())
+	}
+	if !sure {
 		d.death.Confidence = Likely
 	}
 }
 
 // stoppedByKubelet finds another reason for which a kubelet kills a container.
 func stoppedByKubelet(d *decision) bool {
-	kill := d.eventOfRun(d.End.Container, "Killing", nil)
+	kill := d.killing(nil)
 	done := d.podWasDone()
 	switch s, signalled := signalOf(d.run); {
 	case kill != nil:
 		defer d.limitConfidence(kill)
 		d.fact(fromEvents, "Killing, of the kubelet, %s", occurrence(kill, d.End.At))
-	case done && signalled && !s.crash && d.EventsUnread != "":
+	case done && signalled && !s.crash && d.eventsMissing() != "":
 		return d.conclude(KubeletStopped, Likely, podDone)
 	default:
 		return false
@@ -126,9 +130,9 @@ func ownExit(d *decision) bool {
 		return false
 	}
 	how := Certain
-	if d.EventsUnread != "" {
+	if missing := d.eventsMissing(); missing != "" {
 		how = Likely // the kubelet may have asked it to end
-		d.fact(fromEvents, "not known: %s", d.EventsUnread)
+		d.fact(fromEvents, "not known: %s", missing)
 	}
 	switch {
 	case ok:

@@ -30,6 +30,7 @@ import (
 //
 //	death [container=app] [exit=137] [reason=OOMKilled] [signal=9] [started=-10m] [ended=never] [phase=Failed] [deleted=30s]
 //	      [gone] [unwatched] [node=gone|notready] [nodememory=8Gi] [podlimit=1Gi] [noevents] [nowords]
+//	      [dropped]: the kubelet wrote no Event when the run started
 //	    stop Evicted [DisruptionTarget's reason]: message       what the pod's status has
 //	    message text                                             what the status has about the run
 //	    container app [sidecar] [limit=64Mi] [inforce=32Mi|none] [exit=143] [reason=Error]     of the pod
@@ -134,8 +135,12 @@ func factsOf(t *testing.T, d *datadriven.TestData) death.Facts {
 		pod.Containers = append(pod.Containers, cluster.Container{Name: end.Container, State: cluster.StateWaiting})
 	}
 	f := death.Facts{End: end, Words: !has("nowords")}
+	f.EventsSince = noon.Add(-time.Hour)
 	if has("noevents") {
 		f.EventsUnread = "weir keeps no Events"
+	}
+	if !has("dropped") && a["started"] != "" {
+		f.Events = append(f.Events, event.Event{Source: "kubelet", Part: end.Container, Reason: "Started", Count: 1, First: end.Run.Started, Last: end.Run.Started})
 	}
 	points := history{}
 	for _, line := range transcript.Lines(d.Input) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/endlog"
 	"github.com/weir-metrics/weir/cluster/eventlog/event"
@@ -23,6 +25,8 @@ type Facts struct {
 	Child *endlog.Kill
 	// EventsUnread is a sentence with the reason why Events are not known; empty if they are.
 	EventsUnread string
+	// EventsSince is from when on Events are kept.
+	EventsSince time.Time
 	// Words is set if the answer may hold what the container wrote about its end.
 	Words bool
 }
@@ -195,14 +199,16 @@ func (d *decision) during(e *event.Event) (happened, sure bool) {
 func (d *decision) event(source, container string, matches func(*event.Event) bool) *event.Event {
 	for i := range d.Events {
 		e := &d.Events[i]
-		if e.Source != source || container != "" && e.Part != container || e.ObjectUID != "" && !d.pod.HasUID(metric.PodUID(e.ObjectUID)) {
-			continue
-		}
-		if matches(e) {
+		if d.wrote(source, e) && (container == "" || e.Part == container) && matches(e) {
 			return e
 		}
 	}
 	return nil
+}
+
+// wrote reports whether an Event is of one source, and on the pod itself, not on another one of its name.
+func (d *decision) wrote(source string, e *event.Event) bool {
+	return e.Source == source && (e.ObjectUID == "" || d.pod.HasUID(metric.PodUID(e.ObjectUID)))
 }
 
 // eventOfRun returns the newest Event of the kubelet with a reason that happened while the run lasted, and whose
@@ -212,6 +218,56 @@ func (d *decision) eventOfRun(container, reason string, matches func(message str
 		happened, _ := d.during(e)
 		return happened && e.Reason == reason && (matches == nil || matches(e.Message))
 	})
+}
+
+// A component may write eventBurst Events of one type on an object at once, and then one each eventInterval. It counts
+// the others, and drops them (client-go's EventSourceObjectSpamFilter).
+const (
+	eventBurst    = 25
+	eventInterval = 5 * time.Minute
+)
+
+// eventsMissing returns a sentence with the reason why the kubelet may have stopped the run without an Event that is
+// known; empty if it has not. It may have if there is no Event about the start, or if it may have written all it can.
+func (d *decision) eventsMissing() string {
+	began := d.run.Started
+	if d.EventsUnread != "" || began.IsZero() || began.Before(d.EventsSince) && d.End.At.Sub(began) > eventInterval {
+		return d.EventsUnread
+	}
+	started, written, first := false, 0, d.End.At
+	for i := range d.Events {
+		e := &d.Events[i]
+		if !d.wrote(kubelet, e) || e.Type == corev1.EventTypeWarning {
+			continue
+		}
+		started = started || e.Part == d.End.Container && (e.Reason == "Started" || e.Reason == "Killing") && !e.Last.Before(began.Add(-clockSlack))
+		written += e.Count
+		if e.First.Before(first) {
+			first = e.First
+		}
+	}
+	if started && written < eventBurst+int(min(d.End.At.Sub(first), time.Hour)/eventInterval) {
+		return ""
+	}
+	return "the kubelet may have dropped Events about this run: after 25 on a pod it writes one in 5 minutes"
+}
+
+// killing returns the newest Event of the kubelet that it kills the container, if matches returns true for its message;
+// nil if there is none. If the Events of the run are missing, and it ended as one that is asked to end, this is the last
+// Event of an earlier run. A nil matches is true for any message.
+func (d *decision) killing(matches func(message string) bool) *event.Event {
+	e := d.eventOfRun(d.End.Container, "Killing", matches)
+	if e != nil || d.EventsUnread != "" || d.eventsMissing() == "" {
+		return e
+	}
+	if s, _ := signalOf(d.run); d.run.ExitCode != 0 && s.number != 9 && s.number != 15 {
+		return nil
+	}
+	e = d.event(kubelet, d.End.Container, func(e *event.Event) bool { return e.Reason == "Killing" && e.Last.Before(d.run.Started) })
+	if e == nil || matches != nil && !matches(e.Message) {
+		return nil
+	}
+	return e
 }
 
 // occurrence holds how often and when an Event happened.

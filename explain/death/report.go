@@ -64,7 +64,7 @@ func NewReport(q Query, ends EndReader, events EventReader, now time.Time) Repor
 			r.LeftOut++
 			continue
 		}
-		facts := Facts{End: e, Child: children[e.Run.ID], EventsUnread: r.EventsUnread, Words: q.Words}
+		facts := Facts{End: e, Child: children[e.Run.ID], EventsUnread: r.EventsUnread, EventsSince: now.Add(-time.Hour), Words: q.Words}
 		if events != nil {
 			facts.Events = events.Of(event.Object{Kind: "Pod", Namespace: string(e.Pod.Namespace), Name: string(e.Pod.Name)}, now)
 			facts.NodeEvents = events.Of(event.Object{Kind: "Node", Namespace: "default", Name: string(e.Pod.Node)}, now)
