@@ -174,17 +174,17 @@ func (d *decision) withoutStalls(still float64, limited bool, window string) {
 func (d *decision) explain(r int, window string) {
 	s, t := &d.slow, &d.tallies[r]
 	s.Resource = resources[r]
-	order := make([]int, 0, numCauses)
+	var order []int
 	for c := range t.parts {
-		if t.isNamed(c) {
-			order = append(order, c)
-		}
+		order = append(order, c)
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(t.parts[b], t.parts[a]) })
-	s.Message = fmt.Sprintf("waited for %s %s of %s", words[r], humanize.Percent(s.Lost), window)
-	if len(order) == 0 { // at seven causes one has at least a seventh
-		return
+	named := 1 // the largest part always is
+	for named < len(order) && t.isNamed(order[named]) {
+		named++
 	}
+	order = order[:named]
+	s.Message = fmt.Sprintf("waited for %s %s of %s", words[r], humanize.Percent(s.Lost), window)
 	s.Cause, s.Advice = causes[order[0]], d.fill(advice[r][order[0]], r)
 	if len(order) == 1 {
 		s.Message += ", " + d.fill(reasons[r][order[0]], r)
