@@ -82,9 +82,8 @@ func mayEnd(before, after *cluster.Pod) bool {
 	return false
 }
 
-// wasAlive reports whether the pod had something to end: a container ran before, in its last state, or between the two,
-// of which changes that came at once show nothing else. If the state before is unknown, its last state shows one that
-// was stopped with its pod.
+// wasAlive reports whether a container of the pod ran: in its state before, in its last state, or in between, if weir
+// got several changes at once. If the state before is unknown, a pod was alive that started and has a time of its end.
 func wasAlive(before, last *cluster.Pod) bool {
 	switch {
 	case runs(last) || before != nil && runs(before):

@@ -100,7 +100,7 @@ func (t *Trend) Rise() float64 { return t.Last.Value - t.First.Value }
 // clamp corrects times that cannot be: nothing ended after weir learnt of it, a runtime reports 1970 for a run that
 // it could not start, and whoever may write the status of a pod can write any year, also one that JSON has no form for.
 func (e *End) clamp(now time.Time) {
-	if e.At.After(now) || e.At.Year() < 1 {
+	if e.At.After(now) {
 		e.At = now
 	}
 	if e.Run.Started.After(e.At) || !e.Run.Started.After(time.Unix(0, 0)) {

@@ -220,18 +220,31 @@ func TestFloodStaysInItsNamespace(t *testing.T) {
 
 // Whoever may patch the status of a pod can write any time into it.
 func TestImpossibleTimes(t *testing.T) {
-	for _, year := range []int{-1, 1970, 10_000} {
+	year := func(y int) time.Time { return time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC) }
+	for _, test := range []struct {
+		started, ended time.Time
+		kept           int
+	}{
+		{year(-1), year(-1), 0}, // as what ended over an hour ago
+		{year(1970), year(1970), 0},
+		{year(10_000), year(10_000), 1},
+		{year(-1), noon, 1},
+		{year(1970), noon, 1},
+		{year(10_000), noon, 1},
+	} {
 		now := noon
 		l := newLog(10, &now)
-		at := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
-		p := pod(func(p *cluster.Pod) {
+		l.Changed(pod(nil), pod(func(p *cluster.Pod) {
 			ended(&p.Containers[0], 3, 0)
-			p.Containers[0].Previous.StartedAt, p.Containers[0].Previous.EndedAt = at, at
-		})
-		l.Changed(pod(nil), p, nil, ready)
-		for _, e := range l.In("") {
-			if e.At.After(now) || e.At.Year() < 1 || !e.Run.Started.IsZero() {
-				t.Errorf("year %d: the end is at %v, of a run of %v", year, e.At, e.Run.Started)
+			p.Containers[0].Previous.StartedAt, p.Containers[0].Previous.EndedAt = test.started, test.ended
+		}), nil, ready)
+		ends := l.In("")
+		if len(ends) != test.kept {
+			t.Errorf("from %v to %v: %d ends, want %d", test.started, test.ended, len(ends), test.kept)
+		}
+		for _, e := range ends {
+			if !e.At.Equal(now) || !e.Run.Started.IsZero() {
+				t.Errorf("from %v to %v: the end is at %v, of a run of %v", test.started, test.ended, e.At, e.Run.Started)
 			}
 		}
 	}
