@@ -160,6 +160,23 @@ func TestEqualEventsAreOne(t *testing.T) {
 	}
 }
 
+// The times at which an Event was seen are kept: the last ones, also of Events that are one.
+func TestTimesThatWereSeen(t *testing.T) {
+	l := NewLog(10, time.Hour)
+	for i := range 30 {
+		at := noon.Add(time.Duration(i) * time.Minute)
+		e := onPod("e1", "BackOff", int32(i+5), 0)
+		e.LastTimestamp = metav1.NewTime(at)
+		l.add(convert(e), at)
+		l.add(convert(e), at) // it is read again
+	}
+	l.add(convert(onPod("e2", "BackOff", 1, -25*time.Minute-time.Second)), noon.Add(time.Hour))
+	got := l.Of(web, noon.Add(time.Hour))[0].Seen
+	if len(got) != maxSeen+1 || !got[0].Equal(noon.Add(14*time.Minute)) || !got[12].Equal(noon.Add(25*time.Minute+time.Second)) || !got[maxSeen].Equal(noon.Add(29*time.Minute)) {
+		t.Errorf("seen %v", got)
+	}
+}
+
 // The memory is bounded: the oldest Events go first, and nothing of them stays.
 func TestOldestAreDropped(t *testing.T) {
 	l := NewLog(100, time.Hour)
@@ -188,6 +205,15 @@ func TestFloodStaysInItsNamespace(t *testing.T) {
 	}
 	if shop, attacker := len(l.In("shop", noon)), len(l.In("attacker", noon)); shop != 30 || attacker < 50 || attacker > 70 {
 		t.Errorf("after a flood, %d of 30 Events of the quiet namespace are kept, and %d of the flooded; want all, and 50 to 70", shop, attacker)
+	}
+	if got := l.Since("shop", noon); !got.Equal(noon.Add(-time.Hour)) {
+		t.Errorf("all Events of the quiet namespace are known since %v, want an hour", got)
+	}
+	if got := l.Since("attacker", noon.Add(time.Minute)); !got.Equal(noon) {
+		t.Errorf("all Events of the flooded namespace are known since %v, want since the last one that was dropped", got)
+	}
+	if got := l.Since("attacker", noon.Add(2*time.Hour)); !got.Equal(noon.Add(time.Hour)) {
+		t.Errorf("two hours later, all Events of the flooded namespace are known since %v, want an hour", got)
 	}
 }
 
@@ -324,6 +350,9 @@ func TestWatch(t *testing.T) {
 		core, lines := observer.New(zap.InfoLevel)
 		var handled []string
 		w := NewWatcher(Options{Client: client, Logger: zap.New(core)})
+		if got := w.Unread(); got == "" {
+			t.Error("before the first answer, all Events are known")
+		}
 		w.HandleEvents(func(e *Event) { handled = append(handled, e.Reason) })
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup

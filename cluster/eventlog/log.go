@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -18,11 +19,16 @@ type Log struct {
 	byUID    map[string]*Event
 	byObject map[Object][]*Event // in no order
 	dropped  int
+	// forgotten is, for a namespace, when the newest Event happened that was dropped before its time.
+	forgotten map[string]time.Time
 }
+
+// maxSeen is how many times of one Event are kept.
+const maxSeen = 16
 
 // NewLog returns a Log of at most maxEvents Events that are at most maxAge old.
 func NewLog(maxEvents int, maxAge time.Duration) *Log {
-	return &Log{max: maxEvents, age: maxAge, byUID: map[string]*Event{}, byObject: map[Object][]*Event{}}
+	return &Log{max: maxEvents, age: maxAge, byUID: map[string]*Event{}, byObject: map[Object][]*Event{}, forgotten: map[string]time.Time{}}
 }
 
 // add adds an Event that arrives now, or replaces its earlier state. It reports whether the Event is new
@@ -41,7 +47,9 @@ func (l *Log) add(e *Event, now time.Time) bool {
 			return false
 		}
 		l.remove(old)
+		e.Seen = old.Seen[max(0, len(old.Seen)-maxSeen+1):]
 	}
+	e.Seen = append(slices.Clip(e.Seen), e.Last)
 	l.byUID[e.UID] = e
 	l.byObject[e.Object] = append(l.byObject[e.Object], e)
 	if len(l.byUID) > l.max {
@@ -63,7 +71,22 @@ func (l *Log) makeRoom(now time.Time) {
 	for _, e := range cluster.Surplus(namespaces, l.max-l.max/10, func(a, b *Event) int { return a.Last.Compare(b.Last) }) {
 		l.remove(e)
 		l.dropped++
+		if e.Last.After(l.forgotten[e.Namespace]) {
+			l.forgotten[e.Namespace] = e.Last
+		}
 	}
+	maps.DeleteFunc(l.forgotten, func(_ string, last time.Time) bool { return now.Sub(last) > l.age })
+}
+
+// Since returns from when on the Log has all Events on the objects of a namespace that were written.
+func (l *Log) Since(namespace string, now time.Time) time.Time {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	since := now.Add(-l.age)
+	if last := l.forgotten[namespace]; last.After(since) {
+		since = last
+	}
+	return since
 }
 
 func (l *Log) remove(e *Event) {
@@ -122,6 +145,8 @@ func (l *Log) merged(events []*Event, now time.Time) []Event {
 		}
 		one := &all[i]
 		one.Count += e.Count
+		one.Seen = slices.Concat(one.Seen, e.Seen)
+		slices.SortFunc(one.Seen, time.Time.Compare)
 		if e.First.Before(one.First) {
 			one.First = e.First
 		}

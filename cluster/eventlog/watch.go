@@ -72,6 +72,7 @@ func NewWatcher(o Options) *Watcher {
 	o.MaxAge = cmp.Or(max(o.MaxAge, 0), time.Hour)
 	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	w := &Watcher{Log: NewLog(o.MaxEvents, o.MaxAge), o: o}
+	w.unread.Store("weir has not read the cluster's Events yet.")
 	factory := promauto.With(o.Registerer)
 	factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "weir_events_kept", Help: "Events of the cluster that are in memory."},
 		func() float64 { kept, _ := w.Size(); return float64(kept) })

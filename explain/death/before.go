@@ -113,7 +113,7 @@ func before(e *endlog.End) *Before {
 	return b
 }
 
-// change holds the first, the highest and the last value of a trend: "from 40Mi to 63Mi in 4m", or the
+// change returns the first, the highest and the last value of a trend: "from 40Mi to 63Mi in 4m", or the
 // only value.
 func change(t *endlog.Trend) string {
 	first, highest, last := humanize.Bytes(t.First.Value), humanize.Bytes(t.Highest.Value), humanize.Bytes(t.Last.Value)

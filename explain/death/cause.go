@@ -1,5 +1,7 @@
 package death
 
+import "slices"
+
 // Cause is why something ended.
 type Cause string
 
@@ -48,6 +50,10 @@ const (
 type texts struct {
 	cause           Cause
 	meaning, advice string
+}
+
+func textsOf(c Cause) *texts {
+	return &table[slices.IndexFunc(table, func(t texts) bool { return t.cause == c })]
 }
 
 var table = []texts{

@@ -12,22 +12,20 @@ import (
 
 // failedProbe finds the kubelet's Event that it kills the container because of a probe.
 func failedProbe(d *decision) bool {
-	for _, p := range []struct {
-		cause Cause
-		name  string
-	}{{LivenessProbe, "liveness"}, {StartupProbe, "startup"}} {
-		kill := d.killing(func(message string) bool { return strings.Contains(message, "failed "+p.name+" probe") })
+	for _, p := range probes {
+		kill := d.killing(func(message string) bool { return strings.Contains(message, p.killing) })
 		if kill == nil {
 			continue
 		}
 		if failed := d.eventOfRun(d.End.Container, "Unhealthy", func(message string) bool {
-			return strings.HasPrefix(strings.ToLower(message), p.name+" probe")
+			return strings.HasPrefix(strings.ToLower(message), p.unhealthy)
 		}); failed != nil {
-			d.fact(fromEvents, "Unhealthy, of the kubelet: the %s probe failed, %s", p.name, occurrence(failed, d.End.At))
+			d.fact(fromEvents, "Unhealthy, of the kubelet: the %s failed, %s", p.unhealthy, occurrence(failed, d.End.At))
 		}
-		d.fact(fromEvents, "Killing, of the kubelet: the container failed its %s probe, %s", p.name, occurrence(kill, d.End.At))
-		defer d.limitConfidence(kill)
-		return d.conclude(p.cause, Certain, "")
+		d.fact(fromEvents, "Killing, of the kubelet: the container failed its %s, %s", p.unhealthy, occurrence(kill, d.End.At))
+		d.conclude(p.cause, Certain, "")
+		d.limitConfidence(kill)
+		return true
 	}
 	return false
 }
@@ -45,26 +43,23 @@ func (d *decision) limitConfidence(e *event.Event) {
 
 // stoppedByKubelet finds another reason for which a kubelet kills a container.
 func stoppedByKubelet(d *decision) bool {
-	kill := d.killing(nil)
-	done := d.podWasDone()
-	switch s, signalled := signalOf(d.run); {
-	case kill != nil:
-		defer d.limitConfidence(kill)
-		d.fact(fromEvents, "Killing, of the kubelet, %s", occurrence(kill, d.End.At))
-	case done && signalled && !s.crash && d.eventsMissing() != "":
-		return d.conclude(KubeletStopped, Likely, podDone)
-	default:
-		return false
+	kill, done := d.killing(nil), d.podWasDone()
+	if kill == nil {
+		s, signalled := signalOf(d.run)
+		return done && signalled && !s.crash && d.eventsMissing() != "" && d.conclude(KubeletStopped, Likely, podDone)
 	}
+	d.fact(fromEvents, "Killing, of the kubelet, %s", occurrence(kill, d.End.At))
 	switch {
 	case d.concludeReported(containerKilling, "", kill.Message):
-		return true
 	case done:
-		return d.conclude(KubeletStopped, Certain, podDone)
+		d.conclude(KubeletStopped, Certain, podDone)
 	case d.eventOfRun("", "SandboxChanged", nil) != nil:
-		return d.conclude(KubeletStopped, Certain, "stopped by the kubelet: the sandbox of its pod was made again")
+		d.conclude(KubeletStopped, Certain, "stopped by the kubelet: the sandbox of its pod was made again")
+	default:
+		d.conclude(KubeletStopped, Likely, "")
 	}
-	return d.conclude(KubeletStopped, Likely, "")
+	d.limitConfidence(kill)
+	return true
 }
 
 const podDone = "stopped by the kubelet: it is a sidecar, and the main containers of its pod had ended"

@@ -1,6 +1,7 @@
 package death_test
 
 import (
+	gocmp "cmp"
 	"fmt"
 	"iter"
 	"os"
@@ -30,14 +31,15 @@ import (
 //
 //	death [container=app] [exit=137] [reason=OOMKilled] [signal=9] [started=-10m] [ended=never] [phase=Failed] [deleted=30s]
 //	      [gone] [unwatched] [node=gone|notready] [nodememory=8Gi] [podlimit=1Gi] [noevents] [nowords]
-//	      [dropped]: the kubelet wrote no Event when the run started
+//	      [dropped]: the kubelet wrote no Event when the run started; [since=-10m]: from when on Events are known
 //	    stop Evicted [DisruptionTarget's reason]: message       what the pod's status has
 //	    message text                                             what the status has about the run
-//	    container app [sidecar] [limit=64Mi] [inforce=32Mi|none] [exit=143] [reason=Error]     of the pod
-//	    child -5m [limit=container]                              an earlier kill, after which the run went on
+//	    container app [sidecar] [started=-5m] [limit=64Mi] [inforce=32Mi|none] [exit=143] [reason=Error]     of the pod
+//	    child -5m [limit=container] [doubt=uncounted]                              an earlier kill, after which the run went on
 //	    memory app -4m=40Mi -10s=63Mi, memory node -10s=6Gi      readings
 //	    cpu app -10s=1500m
-//	    event kubelet app Killing -1s [x3 since -5m]: message    on the pod, of a source and a container (- for none)
+//	    event kubelet app Killing -1s [x3 since -5m]: message    on the pod, of a source and a container (- for none); weir
+//	                                                             saw it once, or with "seen -5m -3m" also then
 //	    nodeevent SystemOOM -1s
 //	    kill pod [limit=pod] [slice=/kubepods] [processes=3] [id=c1] [whole] [process=java] [rss=187Mi]     what the agent read
 //	         [inner] [numa] [logged] [doubt=late]
@@ -135,12 +137,12 @@ func factsOf(t *testing.T, d *datadriven.TestData) death.Facts {
 		pod.Containers = append(pod.Containers, cluster.Container{Name: end.Container, State: cluster.StateWaiting})
 	}
 	f := death.Facts{End: end, Words: !has("nowords")}
-	f.EventsSince = noon.Add(-time.Hour)
+	f.EventsSince = moment(t, gocmp.Or(a["since"], "-1h"))
 	if has("noevents") {
 		f.EventsUnread = "weir keeps no Events"
 	}
 	if !has("dropped") && a["started"] != "" {
-		f.Events = append(f.Events, event.Event{Source: "kubelet", Part: end.Container, Reason: "Started", Count: 1, First: end.Run.Started, Last: end.Run.Started})
+		f.Events = append(f.Events, event.Event{Source: "kubelet", Part: end.Container, Reason: "Started", Count: 1, First: end.Run.Started, Last: end.Run.Started, Seen: []time.Time{end.Run.Started}})
 	}
 	points := history{}
 	for _, line := range transcript.Lines(d.Input) {
@@ -160,6 +162,9 @@ func factsOf(t *testing.T, d *datadriven.TestData) death.Facts {
 			container := cluster.Container{Name: words[0], Spec: c.limit("limit"), State: cluster.StateRunning}
 			if _, ok := c["sidecar"]; ok {
 				container.Role = cluster.Sidecar
+			}
+			if c["started"] != "" {
+				container.StartedAt = moment(t, c["started"])
 			}
 			if c["exit"] != "" {
 				container.State = cluster.StateTerminated
@@ -193,7 +198,7 @@ func factsOf(t *testing.T, d *datadriven.TestData) death.Facts {
 				end.Kill.Process = &endlog.Process{Name: k["process"], PID: 4711, RSS: uint64(quantity("0" + k["rss"]))}
 			}
 		case "child":
-			f.Child = &endlog.Kill{Scope: endlog.Child, Limit: endlog.Scope(attributes(words[1:])["limit"]), ContainerID: "c1", Processes: 1, After: moment(t, words[0]).Add(-time.Second), At: moment(t, words[0])}
+			f.Child = &endlog.Kill{Scope: endlog.Child, Limit: endlog.Scope(attributes(words[1:])["limit"]), Doubt: endlog.Doubt(attributes(words[1:])["doubt"]), ContainerID: "c1", Processes: 1, After: moment(t, words[0]).Add(-time.Second), At: moment(t, words[0])}
 		case "nodeevent":
 			f.NodeEvents = append(f.NodeEvents, parseEvent(t, "kubelet", "-", words[0], words[1:], message))
 		default:
@@ -207,10 +212,15 @@ func factsOf(t *testing.T, d *datadriven.TestData) death.Facts {
 // parseEvent parses "-1s" and "-1s x3 since -5m".
 func parseEvent(t *testing.T, source, part, reason string, when []string, message string) event.Event {
 	t.Helper()
-	e := event.Event{Reason: reason, Message: message, Source: source, Part: strings.Trim(part, "-"), ObjectUID: "u1", Count: 1, Last: moment(t, when[0])}
+	e := event.Event{Reason: reason, Message: message, Source: source, Part: strings.Trim(part, "-"), ObjectUID: "u1", Count: 1, Last: moment(t, when[0]), Seen: []time.Time{moment(t, when[0])}}
 	if e.First = e.Last; len(when) > 3 {
 		fmt.Sscanf(when[1], "x%d", &e.Count)
 		e.First = moment(t, when[3])
+	}
+	if i := slices.Index(when, "seen"); i >= 0 {
+		for _, at := range when[i+1:] {
+			e.Seen = append(e.Seen, moment(t, at))
+		}
 	}
 	return e
 }

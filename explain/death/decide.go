@@ -19,13 +19,13 @@ import (
 // Facts are what is known about one end.
 type Facts struct {
 	End *endlog.End
-	// Events are those on the pod's name, and NodeEvents those on its node.
+	// Events are those on the pod's name, and NodeEvents those on its node; both have the newest first.
 	Events, NodeEvents []event.Event
 	// Child is the last kill by the kernel of a process of the run after which the run went on; nil if none is known.
 	Child *endlog.Kill
 	// EventsUnread is a sentence with the reason why Events are not known; empty if they are.
 	EventsUnread string
-	// EventsSince is from when on Events are kept.
+	// EventsSince is from when on all Events on the pod are known that were written.
 	EventsSince time.Time
 	// Words is set if the answer may hold what the container wrote about its end.
 	Words bool
@@ -43,10 +43,26 @@ type decision struct {
 // rule decides the cause if it applies.
 type rule func(*decision) bool
 
-// The rules in their order: the first that applies decides.
+// The first rule that applies decides. First are those whose source knows the cause best.
 var (
-	podRules       = []rule{evictedByKubelet, stoppedByStatus, disrupted, evictedWithoutReason, evictedByAgent, gone}
-	containerRules = []rule{killedByKernel, killedForMemory, evictedWithoutReason, evictedByAgent, failedProbe, stoppedByKubelet, runtimeError, outlivedKill, ownExit}
+	podRules = []rule{
+		evictedByKubelet,     // the kubelet's reason, with its figures
+		stoppedByStatus,      // its other reasons
+		disrupted,            // the condition, which stays where the kubelet drops the reason
+		evictedWithoutReason, // only an Event is left, and others may write Events, too
+		evictedByAgent,
+		gone,
+	}
+	containerRules = []rule{
+		killedByKernel,                       // by the agent, which alone knows the limit
+		killedForMemory,                      // by the runtime
+		evictedWithoutReason, evictedByAgent, // before the probes: these may fail in a container that is being evicted
+		failedProbe,
+		stoppedByKubelet, // any other Event Killing
+		runtimeError,
+		outlivedKill, // OOMKilled is of an earlier kill, and nobody else ended the run
+		ownExit,
+	}
 )
 
 // Decide returns why something ended.
@@ -70,13 +86,7 @@ func Decide(f Facts) Death {
 	default:
 		d.describeStop()
 	}
-	decided := false
-	for _, applies := range rules {
-		if decided = applies(d); decided {
-			break
-		}
-	}
-	if !decided {
+	if !slices.ContainsFunc(rules, func(applies rule) bool { return applies(d) }) {
 		d.conclude(Unknown, Undecided, "")
 	}
 	return d.death
@@ -84,7 +94,7 @@ func Decide(f Facts) Death {
 
 // conclude sets the answer. It always returns true. Without a message it is the sentence of the cause.
 func (d *decision) conclude(c Cause, how Confidence, message string, args ...any) bool {
-	t := &table[slices.IndexFunc(table, func(t texts) bool { return t.cause == c })]
+	t := textsOf(c)
 	d.death.Cause, d.death.Confidence, d.death.Message = c, how, cmp.Or(fmt.Sprintf(message, args...), t.meaning)
 	d.death.Advice = d.named(t.advice)
 	return true
@@ -169,7 +179,7 @@ func (d *decision) describeStop() {
 	}
 }
 
-// overrun holds that a container of a deleted pod had to be killed; empty if it ended in time.
+// overrun returns that a container of a deleted pod had to be killed; empty if it ended in time.
 func (d *decision) overrun(c *cluster.Container) string {
 	if d.pod.Deleted.IsZero() || c.Previous.ExitCode != 137 || c.EndedAt().Before(d.pod.Deleted.Add(-time.Second)) {
 		return ""
@@ -181,17 +191,17 @@ func (d *decision) overrun(c *cluster.Container) string {
 // clocks, may differ.
 const clockSlack = 2 * time.Second
 
-// during reports whether an Event happened while the run lasted. sure is false for an Event that was
-// counted up and also happened later, and for a run whose start is not known.
+// during reports whether an Event happened while the run lasted. sure is false if that is not known: weir did not see
+// each time that it happened, or the start of the run is not known.
 func (d *decision) during(e *event.Event) (happened, sure bool) {
 	began, end := d.run.Started, d.End.At.Add(clockSlack)
 	if began.IsZero() {
 		began = d.End.At.Add(-time.Hour)
 	}
-	if !e.Last.After(began) || e.First.After(end) {
-		return false, false
+	if slices.ContainsFunc(e.Seen, func(at time.Time) bool { return at.After(began) && !at.After(end) }) {
+		return true, !d.run.Started.IsZero()
 	}
-	return true, !e.Last.After(end) && !d.run.Started.IsZero()
+	return len(e.Seen) < e.Count && e.Last.After(began) && !e.First.After(end), false
 }
 
 // event returns the newest Event of one source on the pod for which matches returns true; container is that
@@ -227,29 +237,48 @@ const (
 	eventInterval = 5 * time.Minute
 )
 
-// eventsMissing returns a sentence with the reason why the kubelet may have stopped the run without an Event that is
-// known; empty if it has not. It may have if there is no Event about the start, or if it may have written all it can.
+// eventsMissing returns in a sentence why Events about the run may be missing; empty if all are known. The kubelet has
+// dropped some if there is none about the last start of a container of the pod, and may have if it wrote as many as it may.
 func (d *decision) eventsMissing() string {
-	began := d.run.Started
-	if d.EventsUnread != "" || began.IsZero() || began.Before(d.EventsSince) && d.End.At.Sub(began) > eventInterval {
+	switch {
+	case d.EventsUnread != "":
 		return d.EventsUnread
+	case d.EventsSince.After(d.End.At.Add(-evictionSlack)):
+		return "Events of that time are forgotten"
 	}
-	started, written, first := false, 0, d.End.At
+	container, start := d.lastStart()
+	written, used, first := !start.After(d.EventsSince), 0, d.End.At
 	for i := range d.Events {
 		e := &d.Events[i]
 		if !d.wrote(kubelet, e) || e.Type == corev1.EventTypeWarning {
 			continue
 		}
-		started = started || e.Part == d.End.Container && (e.Reason == "Started" || e.Reason == "Killing") && !e.Last.Before(began.Add(-clockSlack))
-		written += e.Count
+		if e.Part == container && (e.Reason == "Started" || e.Reason == "Killing") {
+			written = written || !e.Last.Before(start.Add(-clockSlack)) && !e.First.After(d.End.At.Add(clockSlack))
+		}
+		used += e.Count
 		if e.First.Before(first) {
 			first = e.First
 		}
 	}
-	if started && written < eventBurst+int(min(d.End.At.Sub(first), time.Hour)/eventInterval) {
+	if written && used < eventBurst+int(min(d.End.At.Sub(first), time.Hour)/eventInterval) {
 		return ""
 	}
 	return "the kubelet may have dropped Events about this run: after 25 on a pod it writes one in 5 minutes"
+}
+
+// lastStart returns which container of the pod started last before the end, and when; the zero time if that is unknown.
+func (d *decision) lastStart() (container string, start time.Time) {
+	container, start = d.End.Container, d.run.Started
+	for i := range d.pod.Containers {
+		c := &d.pod.Containers[i]
+		for _, at := range []time.Time{c.StartedAt, c.LastStartedAt()} {
+			if at.After(start) && at.Before(d.End.At) {
+				container, start = c.Name, at
+			}
+		}
+	}
+	return container, start
 }
 
 // killing returns the newest Event of the kubelet that it kills the container, if matches returns true for its message;
@@ -270,7 +299,7 @@ func (d *decision) killing(matches func(message string) bool) *event.Event {
 	return e
 }
 
-// occurrence holds how often and when an Event happened.
+// occurrence returns how often and when an Event happened.
 func occurrence(e *event.Event, at time.Time) string {
 	text := "at " + humanize.Clock(e.Last, at)
 	if e.Count > 1 {

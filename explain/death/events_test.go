@@ -43,8 +43,9 @@ func (k *kubelet) write(t *testing.T, reason, message string) {
 	}
 	e := result.Event
 	k.correlator.UpdateState(e)
+	seen := append(k.events[message].Seen, now)
 	k.events[message] = event.Event{
-		Source: "kubelet", Part: "app", ObjectUID: "u1", Reason: e.Reason, Message: e.Message, Count: int(e.Count), First: e.FirstTimestamp.Time, Last: e.LastTimestamp.Time,
+		Source: "kubelet", Part: "app", ObjectUID: "u1", Reason: e.Reason, Message: e.Message, Count: int(e.Count), First: e.FirstTimestamp.Time, Last: e.LastTimestamp.Time, Seen: seen,
 	}
 }
 

@@ -9,8 +9,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// kernelDecides reports whether a kill ended the run, or a process in it, and the agent knows more of it than the
-// runtime. A run that went on until it exited is that of outlivedKill.
+// kernelDecides reports whether the agent's kill answers the question. It does not if something else than SIGKILL ended
+// the run: see outlivedKill. Nor does it if the agent does not know the limit, and the runtime reports OOMKilled: the
+// readings decide then.
 func (d *decision) kernelDecides(k *endlog.Kill) bool {
 	return (d.End.GoesOn() || d.killed()) && (k.Limit != "" || k.Doubt == "" || d.run.Reason != "OOMKilled")
 }
@@ -38,10 +39,13 @@ func killedByKernel(d *decision) bool {
 		return d.conclude(ChildKilled, Certain, "")
 	case k.Scope == endlog.Child:
 		d.conclude(ChildKilled, how, "goes on, but the kernel killed %s in it: %s", humanize.Count(k.Processes, "process"), reached)
+		if k.Limit != endlog.InContainer {
+			advice = cmp.Or(advice, d.named(textsOf(cause).advice))
+		}
 	case k.Limit == "" && k.Doubt != "":
 		return d.conclude(MemoryKill, Undecided, "killed by the kernel for memory: its counters do not show whose limit was reached")
 	case k.Limit == "":
-		return d.conclude(MemoryKill, Undecided, "killed by the kernel: its own limit, or that of another container, and its pod's were reached within a second")
+		return d.conclude(MemoryKill, Undecided, "killed by the kernel: its own limit, or that of another container, and its pod's were both reached between two looks of the agent")
 	default:
 		d.conclude(cause, how, "killed by the kernel: %s", reached)
 	}
@@ -94,7 +98,7 @@ func (d *decision) describeKill(k *endlog.Kill, reached string) {
 	d.fact(fromAgent, "%s, between %s and %s: %s", killed(k), humanize.Clock(k.After, d.End.At), humanize.Clock(k.At, d.End.At), reached)
 }
 
-// killed holds what the kernel did.
+// killed returns what the kernel did.
 func killed(k *endlog.Kill) string {
 	where, how := "the container", ""
 	if k.ContainerID == "" {
@@ -106,7 +110,7 @@ func killed(k *endlog.Kill) string {
 	return fmt.Sprintf("the kernel killed %s of %s%s", humanize.Count(k.Processes, "process"), where, how)
 }
 
-// named holds which process the kernel killed.
+// named returns which process the kernel killed.
 func named(k *endlog.Kill) string {
 	text := fmt.Sprintf("the kernel killed process %s (pid %d)", humanize.Excerpt(k.Process.Name, 100), k.Process.PID)
 	if k.Process.RSS > 0 {

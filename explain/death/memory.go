@@ -17,7 +17,8 @@ const nearlyFull = 0.9
 // maxReadingAge is how long before the end a reading still shows what was used then.
 const maxReadingAge = 2 * time.Minute
 
-// systemSlack is how far a SystemOOM of the node may be from a kill that it was.
+// systemSlack is how long before or after a kill the kubelet's Event SystemOOM about it may be: the kubelet reads the
+// kernel's log, and writes Events one after the other.
 const systemSlack = 15 * time.Second
 
 // limits are the limits on memory in force that a container has, and how much of them was used according to the
@@ -34,7 +35,7 @@ func (l *limits) nodeFull() bool   { return isNearlyFull(l.nodeUsed, l.node) }
 
 func isNearlyFull(used, limit float64) bool { return limit > 0 && used >= nearlyFull*limit }
 
-// limits returns them.
+// limits returns the limits in force when the run ended. A reading older than maxReadingAge counts as 0.
 func (d *decision) limits() (l limits) {
 	l.spec, _ = d.container.Spec.Get(metric.MemoryLimit)
 	l.pod, _ = d.pod.Spec.Get(metric.MemoryLimit)
@@ -74,14 +75,14 @@ func (d *decision) killed() bool { s, _ := signalOf(d.run); return s.number == 9
 
 // reportsOldKill reports whether the runtime's OOMKilled is of a kill that did not end the run: it keeps that of
 // any process of the container until the run ends. SIGKILL is the kubelet's if that was stopping the container.
-// An agent that found the kill of a child would have found another one.
+// An agent that found the kill of a child would have found another one, unless it cannot see those that end a run.
 func (d *decision) reportsOldKill() bool {
 	switch {
 	case !d.killed():
 		return true
 	case d.End.Kill != nil:
 		return false
-	case d.Child != nil && d.End.At.Sub(d.Child.At) > endlog.Cleanup:
+	case d.Child != nil && d.Child.Doubt != endlog.Uncounted && d.End.At.Sub(d.Child.At) > endlog.Cleanup:
 		return true
 	}
 	stop := d.eventOfRun(d.End.Container, "Killing", nil)
@@ -120,13 +121,13 @@ func (d *decision) reachedLimit(l *limits, shortage bool) bool {
 	case pod:
 		return d.concludeLimit(endlog.InPod, l)
 	}
-	return d.grewOrShort(l, shortage || l.own == 0 && l.pod == 0, full)
+	return d.grewOrShort(l, shortage, full)
 }
 
 // grewOrShort decides if no reading was near a limit: the memory grew after the last one, or the node was short of it.
 func (d *decision) grewOrShort(l *limits, shortage, full bool) bool {
 	switch {
-	case shortage:
+	case shortage, l.own == 0 && l.pod == 0: // only the node bounds it
 		return d.conclude(NodeShortage, Likely, "")
 	case full:
 		return d.conclude(MemoryKill, Undecided, "killed by the kernel for memory: its node was nearly full, and it has a limit")
@@ -183,7 +184,7 @@ func (d *decision) describeLimits(l *limits) {
 func (d *decision) systemOOM() *event.Event {
 	for i := range d.NodeEvents {
 		e := &d.NodeEvents[i]
-		if e.Reason == "SystemOOM" && !e.First.After(d.End.At.Add(systemSlack)) && !e.Last.Before(d.End.At.Add(-systemSlack)) {
+		if e.Source == kubelet && e.Reason == "SystemOOM" && !e.First.After(d.End.At.Add(systemSlack)) && !e.Last.Before(d.End.At.Add(-systemSlack)) {
 			return e
 		}
 	}

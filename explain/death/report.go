@@ -26,6 +26,7 @@ type EndReader interface {
 // EventReader is the memory of Events.
 type EventReader interface {
 	Of(o event.Object, now time.Time) []event.Event
+	Since(namespace string, now time.Time) time.Time
 	Unread() string
 }
 
@@ -52,7 +53,7 @@ func NewReport(q Query, ends EndReader, events EventReader, now time.Time) Repor
 	all := ends.In(q.Namespace)
 	children := map[metric.ContainerID]*endlog.Kill{}
 	for _, e := range all {
-		if e.GoesOn() {
+		if e.GoesOn() && children[e.Run.ID] == nil { // the newest: all are sorted
 			children[e.Run.ID] = e.Kill
 		}
 	}
@@ -60,18 +61,19 @@ func NewReport(q Query, ends EndReader, events EventReader, now time.Time) Repor
 		if !q.selects(e) {
 			continue
 		}
-		if len(r.Deaths) == MaxDeaths {
-			r.LeftOut++
-			continue
-		}
-		facts := Facts{End: e, Child: children[e.Run.ID], EventsUnread: r.EventsUnread, EventsSince: now.Add(-time.Hour), Words: q.Words}
+		facts := Facts{End: e, Child: children[e.Run.ID], EventsUnread: r.EventsUnread, Words: q.Words}
 		if events != nil {
+			facts.EventsSince = events.Since(string(e.Pod.Namespace), now)
 			facts.Events = events.Of(event.Object{Kind: "Pod", Namespace: string(e.Pod.Namespace), Name: string(e.Pod.Name)}, now)
 			facts.NodeEvents = events.Of(event.Object{Kind: "Node", Namespace: "default", Name: string(e.Pod.Node)}, now)
 		}
 		death := Decide(facts)
 		if q.Pod == "" && death.Cause == Completed {
 			r.Completed++
+			continue
+		}
+		if len(r.Deaths) == MaxDeaths {
+			r.LeftOut++
 			continue
 		}
 		r.Deaths = append(r.Deaths, death)

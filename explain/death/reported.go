@@ -49,11 +49,23 @@ var reported = []struct {
 
 	{runFailed, "ContainerCannotRun", "", RuntimeError, Certain, "the runtime could not start it"},
 	{runFailed, "StartError", "", RuntimeError, Certain, "the runtime could not start it"},
+	// containerd 2: unknownExitReason, with the exit code 255.
+	{runFailed, "Unknown", "", RuntimeError, Likely, "the container runtime lost it, as after a restart of the node or of the runtime: the exit code is the runtime's"},
 	{runFailed, "ContainerStatusUnknown", "", RuntimeError, Likely, "the kubelet found no trace of it, as after a restart of the node or of the container runtime"},
 
 	{containerKilling, "", "definition changed", KubeletStopped, Certain, "stopped by the kubelet: its definition changed"},
 	{containerKilling, "", "FailedPostStartHook", KubeletStopped, Certain, "stopped by the kubelet: its postStart hook failed"},
-	{containerKilling, "", "resize", KubeletStopped, Certain, "stopped by the kubelet: a resize of its resources needs a restart"},
+	{containerKilling, "", " resize requires restart", KubeletStopped, Certain, "stopped by the kubelet: a resize of its resources needs a restart"},
+}
+
+// probes are what a kubelet reports of a failed probe: killing is part of the message of its Event Killing, unhealthy is
+// how that of its Event Unhealthy begins, in small letters (kuberuntime_manager.go and prober.go of Kubernetes 1.37).
+var probes = []struct {
+	cause              Cause
+	killing, unhealthy string
+}{
+	{LivenessProbe, "failed liveness probe", "liveness probe"},
+	{StartupProbe, "failed startup probe", "startup probe"},
 }
 
 // concludeReported sets the answer by a reason or, if that is empty, by a message. It returns false if that has no

@@ -27,6 +27,9 @@ type Event struct {
 	Count int       `json:"count"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
+	// Seen are the times at which weir saw it happen, the oldest first: the last of them, if they are many. The API
+	// server only has First and Last.
+	Seen []time.Time `json:"-"`
 	// UID is that of the Event.
 	UID string `json:"-"`
 }
