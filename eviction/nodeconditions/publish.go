@@ -30,6 +30,8 @@ const Prefix = "weir.dev/"
 const (
 	ReasonMet    = "EvictionThresholdMet"    // a threshold is met, or was in the transition period
 	ReasonNotMet = "EvictionThresholdNotMet" // no threshold is met
+	// ReasonNotMeasured is that of a condition that is Unknown: a threshold of it has no figure.
+	ReasonNotMeasured = "NotMeasured"
 	// The reasons of the conditions of KEP-5394, and of Events about them.
 	ReasonContention   = "ContentionThresholdReached"
 	ReasonNoContention = "ContentionThresholdNotReached"
@@ -129,31 +131,36 @@ func (p *Publisher) recordContention(d *eviction.Decision) {
 	}
 }
 
-// wantedConditions returns the conditions for which the decision has thresholds, without times.
+// wantedConditions returns the conditions for which the decision has thresholds, without times. One that is not reported
+// is Unknown if there is no figure for one of its thresholds.
 func wantedConditions(d *eviction.Decision) map[corev1.NodeConditionType]corev1.NodeCondition {
-	thresholdsOf := map[corev1.NodeConditionType][]string{}
+	thresholdsOf, unknown := map[corev1.NodeConditionType][]string{}, map[corev1.NodeConditionType]bool{}
 	for i := range d.Thresholds {
 		t := &d.Thresholds[i]
 		if kind := t.Threshold.Signal.Condition(); !t.Derived {
 			thresholdsOf[kind] = append(thresholdsOf[kind], t.Threshold.String())
+			unknown[kind] = unknown[kind] || t.Observation == nil
 		}
 	}
 	reported := d.Pressures()
 	list := map[corev1.NodeConditionType]corev1.NodeCondition{}
-	add := func(kind corev1.NodeConditionType, met bool, reasonMet, reasonNotMet, message string) {
+	add := func(kind corev1.NodeConditionType, met, unknown bool, reasonMet, reasonNotMet, message string) {
 		c := corev1.NodeCondition{Type: kind, Status: corev1.ConditionFalse, Reason: reasonNotMet, Message: message}
-		if met {
+		switch {
+		case met:
 			c.Status, c.Reason = corev1.ConditionTrue, reasonMet
+		case unknown:
+			c.Status, c.Reason = corev1.ConditionUnknown, ReasonNotMeasured
 		}
 		list[kind] = c
 	}
 	for kind, thresholds := range thresholdsOf {
 		// The message does not name the threshold that is met, because that may change with every read.
-		add(Prefix+kind, slices.Contains(reported, kind), ReasonMet, ReasonNotMet, "by weir's thresholds: "+strings.Join(thresholds, ", "))
+		add(Prefix+kind, slices.Contains(reported, kind), unknown[kind], ReasonMet, ReasonNotMet, "by weir's thresholds: "+strings.Join(thresholds, ", "))
 	}
 	for i := range d.Contention {
 		c := &d.Contention[i]
-		add(c.Condition, c.Reported, ReasonContention, ReasonNoContention,
+		add(c.Condition, c.Reported, c.Unknown, ReasonContention, ReasonNoContention,
 			fmt.Sprintf("by weir's threshold of %v%% of the time in which tasks stall, for the last minute and the last 10 seconds", c.Percent))
 	}
 	return list

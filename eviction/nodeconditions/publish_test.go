@@ -42,7 +42,7 @@ func decision(t *testing.T, under ...corev1.NodeConditionType) *eviction.Decisio
 	}
 	d := &eviction.Decision{Outcome: eviction.OutcomeNoneInForce}
 	for _, threshold := range list {
-		d.Thresholds = append(d.Thresholds, eviction.ThresholdState{Threshold: threshold})
+		d.Thresholds = append(d.Thresholds, eviction.ThresholdState{Threshold: threshold, Observation: &eviction.Observation{}})
 	}
 	for _, kind := range under {
 		d.Conditions = append(d.Conditions, eviction.Condition{Type: kind, Reported: true})
@@ -180,6 +180,22 @@ func TestAFailureIsTriedAgain(t *testing.T) {
 }
 
 // TestContentionComesAndGoes checks the conditions of KEP-5394, their taints and their Events.
+// What was not measured is Unknown, and not False.
+func TestConditionsWithoutFigures(t *testing.T) {
+	n, c := serve(t, machine())
+	p := publisher(t, c, func(o *Options) { o.Contention = true })
+	d := decision(t)
+	d.Thresholds[1].Observation = nil
+	d.Contention = []eviction.Contention{{ContentionThreshold: eviction.ContentionThreshold{Condition: eviction.NodeSystemDiskContention, Percent: 40}, Unknown: true}}
+	p.Publish(t.Context(), d)
+	cmptest.Equal(t, "conditions", append(slices.Clone(others), "SystemDiskContentionPressure Unknown NotMeasured by weir's threshold of 40% of the time in which tasks stall, for the last minute and the last 10 seconds",
+		"weir.dev/DiskPressure Unknown NotMeasured by weir's thresholds: nodefs.available<12%", noMemoryPressure), describeConditions(n.now()))
+	cmptest.Equal(t, "taints", taints(machine()), taints(n.now()))
+	d.Conditions = append(d.Conditions, eviction.Condition{Type: corev1.NodeDiskPressure, Reported: true}) // in the transition period
+	p.Publish(t.Context(), d)
+	cmptest.Equal(t, "taints in the transition period", append(taints(machine()), "weir.dev/disk-pressure:NoSchedule"), taints(n.now()))
+}
+
 func TestContentionComesAndGoes(t *testing.T) {
 	n, c := serve(t, machine())
 	events := record.NewFakeRecorder(10)

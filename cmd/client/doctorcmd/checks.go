@@ -423,26 +423,47 @@ func (e *examination) checkNodes(ctx context.Context) error {
 	return nil
 }
 
-// checkCertificates looks for requests of kubelets for serving certificates that are not approved.
-// Such a kubelet has no certificate that weir can verify.
+// checkCertificates looks at the last request of each kubelet for a serving certificate. If it is not approved, the
+// kubelet has no new certificate that weir can verify. Earlier requests are left over.
 func (e *examination) checkCertificates(ctx context.Context) error {
 	var list certificatesv1.CertificateSigningRequestList
 	if err := e.cluster.Get(ctx, "/apis/certificates.k8s.io/v1/certificatesigningrequests", &list); err != nil {
 		return err
 	}
-	var waiting []string
+	slices.SortFunc(list.Items, func(a, b certificatesv1.CertificateSigningRequest) int {
+		return cmp.Or(b.CreationTimestamp.Time.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	seen := map[string]bool{}
+	var waiting, refused []string
 	for i := range list.Items {
-		if r := &list.Items[i]; r.Spec.SignerName == certificatesv1.KubeletServingSignerName && len(r.Status.Conditions) == 0 {
+		r := &list.Items[i]
+		if r.Spec.SignerName != certificatesv1.KubeletServingSignerName || seen[r.Spec.Username] {
+			continue
+		}
+		seen[r.Spec.Username] = true
+		approved := slices.ContainsFunc(r.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
+			return c.Type == certificatesv1.CertificateApproved
+		})
+		switch {
+		case approved:
+		case len(r.Status.Conditions) == 0:
 			waiting = append(waiting, r.Name)
+		default:
+			refused = append(refused, r.Name)
 		}
 	}
-	if len(waiting) == 0 {
-		e.add(OK, "", "no kubelet waits for a serving certificate")
-		return nil
+	slices.Sort(waiting)
+	if len(waiting) > 0 {
+		e.add(Failure, "Check who asks (`kubectl get csr`), then: kubectl certificate approve "+strings.Join(waiting, " "),
+			"%s for the serving certificate of a kubelet %s not approved: weir cannot verify such a kubelet",
+			humanize.Count(len(waiting), "request"), humanize.IsAre(len(waiting)))
 	}
-	e.add(Failure, "Check who asks (`kubectl get csr`), then: kubectl certificate approve "+strings.Join(waiting, " "),
-		"%s for the serving certificate of a kubelet %s not approved: weir cannot verify such a kubelet",
-		humanize.Count(len(waiting), "request"), humanize.IsAre(len(waiting)))
+	if len(refused) > 0 {
+		e.add(Failure, "kubectl describe csr "+refused[0], "requests of kubelets for serving certificates were denied, or failed: weir cannot verify such a kubelet: %s", humanize.List(refused, shownNodes))
+	}
+	if len(waiting)+len(refused) == 0 {
+		e.add(OK, "", "no kubelet waits for a serving certificate")
+	}
 	return nil
 }
 
@@ -520,7 +541,7 @@ func (e *examination) checkKubelets(ctx context.Context) error {
 		switch {
 		case len(drivers) > 1:
 			e.add(Warning, "", "%d use the cgroup driver %s: %s", len(names), driver, humanize.List(names, shownNodes))
-		case len(unnamed) > 0:
+		case len(unnamed)+len(unread) > 0:
 			e.add(OK, "", "all others use the cgroup driver %s", driver)
 		default:
 			e.add(OK, "", "all use the cgroup driver %s", driver)

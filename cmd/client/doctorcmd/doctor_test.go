@@ -287,6 +287,24 @@ func TestFaults(t *testing.T) {
 	}, 2,
 		"failure  certificates   1 request for the serving certificate of a kubelet is not approved: weir cannot verify such a kubelet",
 		"                        do  Check who asks (`kubectl get csr`), then: kubectl certificate approve csr-a")
+	request := func(name, node string, ago time.Duration, types ...certificatesv1.RequestConditionType) certificatesv1.CertificateSigningRequest {
+		r := certificatesv1.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Now().Add(-ago))},
+			Spec:       certificatesv1.CertificateSigningRequestSpec{SignerName: certificatesv1.KubeletServingSignerName, Username: "system:node:" + node},
+		}
+		for _, kind := range types {
+			r.Status.Conditions = append(r.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{Type: kind})
+		}
+		return r
+	}
+	f("certificates of which only the last request counts", func(c *testCluster) {
+		c.answers[certificates] = &certificatesv1.CertificateSigningRequestList{Items: []certificatesv1.CertificateSigningRequest{
+			request("csr-old", "n1", time.Hour), request("csr-new", "n1", time.Minute, certificatesv1.CertificateApproved),
+			request("csr-approved", "n2", time.Hour, certificatesv1.CertificateApproved), request("csr-denied", "n2", time.Minute, certificatesv1.CertificateDenied),
+		}}
+	}, 2,
+		"failure  certificates   requests of kubelets for serving certificates were denied, or failed: weir cannot verify such a kubelet: csr-denied",
+		"                        do  kubectl describe csr csr-denied")
 	f("statistics from the runtime", func(c *testCluster) {
 		c.answers[configOfN1] = map[string]any{"kubeletconfig": map[string]any{"cgroupDriver": "systemd", "featureGates": map[string]bool{"PodAndContainerStatsFromCRI": true}}}
 	}, 0,
@@ -358,7 +376,7 @@ func TestKubeletHangs(t *testing.T) {
 	list.Items = []corev1.Node{other, list.Items[0]}
 	c.hangs = "/api/v1/nodes/n0/proxy/configz"
 	got, status := c.run(t, "--timeout=3s")
-	for _, want := range []string{"the API server cannot read the settings of n0:", "all use the cgroup driver systemd", "ok       HPAs           nothing keeps"} {
+	for _, want := range []string{"the API server cannot read the settings of n0:", "all others use the cgroup driver systemd", "ok       HPAs           nothing keeps"} {
 		if !strings.Contains(got, want) || status != 0 {
 			t.Errorf("status %d, want 0, and %q in\n%s", status, want, got)
 		}
