@@ -97,8 +97,8 @@ func (c *Client) ask(ctx context.Context, method, what string, path []string, qu
 // decode reads a document into body. It returns an error if it is not of this kind and of the version of this
 // package; an empty kind is any.
 func decode(document io.Reader, kind string, body any) error {
-	var text json.RawMessage
-	if err := json.NewDecoder(document).Decode(&text); err != nil {
+	text, err := io.ReadAll(document) // to its end: the server takes less for a client that gave up
+	if err != nil {
 		return err
 	}
 	if kind != "" {

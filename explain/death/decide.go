@@ -257,6 +257,11 @@ func (d *decision) eventsMissing() string {
 			written = written || !e.Last.Before(start.Add(-clockSlack)) && !e.First.After(d.End.At.Add(clockSlack))
 		}
 		used += e.Count
+		for _, at := range e.Seen {
+			if at.After(d.End.At.Add(clockSlack)) {
+				used--
+			}
+		}
 		if e.First.Before(first) {
 			first = e.First
 		}
