@@ -94,12 +94,18 @@ func (c *Client) ask(ctx context.Context, method, what string, path []string, qu
 	return nil
 }
 
+// maxAnswer limits an answer in bytes. Those about 110,000 pods take a tenth of it.
+const maxAnswer = 1 << 30
+
 // decode reads a document into body. It returns an error if it is not of this kind and of the version of this
 // package; an empty kind is any.
 func decode(document io.Reader, kind string, body any) error {
-	text, err := io.ReadAll(document) // to its end: the server takes less for a client that gave up
-	if err != nil {
+	text, err := io.ReadAll(io.LimitReader(document, maxAnswer)) // to its end: the server takes less for a client that gave up
+	switch {
+	case err != nil:
 		return err
+	case len(text) == maxAnswer:
+		return fmt.Errorf("it is longer than %d bytes: ask for less, such as one namespace", maxAnswer)
 	}
 	if kind != "" {
 		var got struct{ APIVersion, Kind string }
