@@ -23,8 +23,7 @@ import (
 
 // Options configure a Pipeline. The zero Options is ready to use.
 type Options struct {
-	Identity identity.Options
-	Rate     rate.Options
+	Rate rate.Options
 }
 
 // Step is one pure step with the state of one source. facts may be nil.
@@ -43,7 +42,7 @@ type Pipeline struct {
 // New returns the pipeline of one source.
 func New(o Options) *Pipeline {
 	return &Pipeline{
-		Identity:  identity.New(o.Identity),
+		Identity:  identity.New(),
 		Rate:      rate.New(o.Rate),
 		Enrich:    enrich.New(),
 		Aggregate: aggregate.New(),

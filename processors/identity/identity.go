@@ -24,7 +24,6 @@
 package identity
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -32,21 +31,12 @@ import (
 	"github.com/weir-metrics/weir/metric/run"
 )
 
-// Options configure an Identifier. The zero Options is ready to use.
-type Options struct {
-	// RememberFor is how long a line is remembered that is no longer reported. For as long, a
-	// sample that lost to it stays rejected. Default: three intervals of the source, at least
-	// 60 s.
-	RememberFor time.Duration
-	// CrossCheckEvery is the least time between two requests for a second read.
-	// Default 30 s.
-	CrossCheckEvery time.Duration
-}
+// crossCheckEvery is the least time between two requests for a second read.
+const crossCheckEvery = 30 * time.Second
 
 // Identifier decides which sample is the living instance of each entity of one source. Its
 // state is kept by slot. It is not safe for concurrent use.
 type Identifier struct {
-	options        Options
 	now            time.Time     // of the last batch
 	clock          time.Duration // since the first batch; it stops while reads fail
 	lastAnswer     time.Duration // clock at the previous answer
@@ -91,9 +81,8 @@ const (
 )
 
 // New returns the state for one source.
-func New(o Options) *Identifier {
-	o.CrossCheckEvery = cmp.Or(max(o.CrossCheckEvery, 0), 30*time.Second)
-	return &Identifier{options: o, lastCrossCheck: -o.CrossCheckEvery, clockStepped: -1}
+func New() *Identifier {
+	return &Identifier{lastCrossCheck: -crossCheckEvery, clockStepped: -1}
 }
 
 // Process rejects every sample of b that is not the living instance, with a reason of
@@ -131,10 +120,10 @@ func (identifier *Identifier) Process(facts *cluster.Facts, b *metric.Batch, now
 
 // NeedsCrossCheck reports whether a second read is wanted: an entity is reported more than
 // once, neither the report nor earlier rounds distinguish the samples, and the last second read
-// was at least CrossCheckEvery ago.
+// was at least crossCheckEvery ago.
 func (identifier *Identifier) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time.Time) bool {
 	identifier.groupSamples(b, now)
-	if !identifier.chained || identifier.clock-identifier.lastCrossCheck < identifier.options.CrossCheckEvery {
+	if !identifier.chained || identifier.clock-identifier.lastCrossCheck < crossCheckEvery {
 		return false
 	}
 	for i := range b.Samples {
@@ -274,11 +263,9 @@ func (identifier *Identifier) limitDuplicates() {
 	}
 }
 
-// rememberFor returns how long lines are remembered that are not reported.
+// rememberFor returns how long a line is remembered that is not reported. For as long, a sample that lost to it stays
+// rejected.
 func (identifier *Identifier) rememberFor() time.Duration {
-	if identifier.options.RememberFor > 0 {
-		return identifier.options.RememberFor
-	}
 	return metric.LastKnownFor(identifier.batch.Interval)
 }
 

@@ -21,7 +21,7 @@ func TestTranscripts(t *testing.T) {
 // A faulty kubelet may send one line ten thousand times. The cost is one verdict, and little
 // time.
 func TestManyDuplicatesAreBounded(t *testing.T) {
-	s := identity.New(identity.Options{})
+	s := identity.New()
 	b := &metric.Batch{Node: "n1", Interval: 15 * time.Second, Resolution: time.Millisecond}
 	for round := range 2 {
 		b.Reset()

@@ -11,7 +11,7 @@ import (
 func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 	n := samplenodes.Node{Pods: 30, Containers: 2}
 	facts, b := n.Facts(), n.Batch()
-	s := identity.New(identity.Options{})
+	s := identity.New()
 	s.Process(facts, b, n.Round(b, 0))
 	round := 0
 	got := testing.AllocsPerRun(100, func() {
@@ -37,7 +37,7 @@ func TestStateIsSmall(t *testing.T) {
 	states := make([]*identity.Identifier, nodes)
 	before := heap()
 	for i := range states {
-		states[i] = identity.New(identity.Options{})
+		states[i] = identity.New()
 		for round := range 3 {
 			states[i].Process(facts, b, n.Round(b, round))
 		}
@@ -59,7 +59,7 @@ func BenchmarkProcess(b *testing.B) {
 	for _, n := range samplenodes.Nodes {
 		b.Run(n.String(), func(b *testing.B) {
 			facts, batch := n.Facts(), n.Batch()
-			s := identity.New(identity.Options{})
+			s := identity.New()
 			round := 0
 			b.ReportAllocs()
 			for b.Loop() {

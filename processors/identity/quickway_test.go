@@ -20,7 +20,7 @@ func TestQuickWayChangesNothing(t *testing.T) {
 	quick := 0
 	for seed := range uint64(200) {
 		w := newFixture(seed)
-		long, s := identity.New(identity.Options{}), identity.New(identity.Options{})
+		long, s := identity.New(), identity.New()
 		for round := range 60 {
 			w.turn()
 			want, wantDoubt := w.judgedBy(long, &metric.Batch{})

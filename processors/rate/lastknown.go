@@ -13,20 +13,12 @@ import (
 // it has ended.
 const forgetAfter = 10 * time.Minute
 
-// lastKnownFor returns how long last known values are served.
-func (ca *Calculator) lastKnownFor(b *metric.Batch) time.Duration {
-	if ca.options.LastKnownFor > 0 {
-		return ca.options.LastKnownFor
-	}
-	return metric.LastKnownFor(b.Interval)
-}
-
 // mayHold reports whether the last known value of a group may be served although the clock
 // stepped since it was measured, and no stored readings are left to compare the new one with: it is
 // not too old, the counter did not fall, and neither the start nor the ID reports that another
 // instance began.
 func (ca *Calculator) mayHold(r *reading) bool {
-	if r.batch.NodeTime == 0 || ca.clock-r.series.since > ca.lastKnownFor(r.batch) {
+	if r.batch.NodeTime == 0 || ca.clock-r.series.since > metric.LastKnownFor(r.batch.Interval) {
 		return false
 	}
 	last, _ := r.track.last.get(counters[r.group][0].counter)
@@ -65,7 +57,7 @@ func (ca *Calculator) repeatLastKnown(t *track, facts *cluster.Facts, sample *me
 
 // holds reports whether the last known values of a group are still served.
 func (ca *Calculator) holds(last *group, b *metric.Batch) bool {
-	return last.hasNumbers() && ca.clock-last.since() <= ca.lastKnownFor(b)
+	return last.hasNumbers() && ca.clock-last.since() <= metric.LastKnownFor(b.Interval)
 }
 
 // repeatRates serves the last rates of a group whose reading is not a new one, or rejects the group
@@ -104,7 +96,7 @@ func (ca *Calculator) repeatMissingGroup(t *track, facts *cluster.Facts, sample 
 	if unjudged && isKnown(facts, &sample.Entity) && ca.factsSayEnded(facts, &sample.Entity, t, b) {
 		return
 	}
-	if ca.clock-last.since() > ca.lastKnownFor(b) {
+	if ca.clock-last.since() > metric.LastKnownFor(b.Interval) {
 		if g == metric.CPU || g == metric.Memory {
 			ca.rejectGroup(sample, g, metric.NotReported, b, t)
 		}

@@ -26,7 +26,7 @@ func (ca *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, p
 		return
 	}
 	if sample.Rates[g].End != 0 || !counts(g, &sample.Values) { // a rate that the node measured, or a gauge
-		if (g == metric.CPU || g == metric.Memory) && ca.clock-t.groups[g].read > ca.lastKnownFor(b) {
+		if (g == metric.CPU || g == metric.Memory) && ca.clock-t.groups[g].read > metric.LastKnownFor(b.Interval) {
 			ca.rejectGroup(sample, g, metric.Stale, b, t)
 			return
 		}
@@ -86,7 +86,7 @@ func (ca *Calculator) distrust(r *reading) {
 		ca.rejectReading(r, metric.ClockStep, due, metric.CounterReading{})
 		return
 	}
-	if ca.age(r.time, sr.received, b) > ca.lastKnownFor(b) {
+	if ca.age(r.time, sr.received, b) > metric.LastKnownFor(b.Interval) {
 		ca.rejectGroup(r.sample, r.group, metric.Stale, b, r.track) // it was old before it was first read
 		return
 	}

@@ -21,17 +21,15 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
+// minWindow is the shortest window over which a rate is measured.
+const minWindow = 10 * time.Second
+
 // Options configure a Calculator. The zero Options is ready to use.
 type Options struct {
-	// MinWindow is the shortest window over which a rate is measured. Default 10 s.
-	MinWindow time.Duration
 	// CoarseWindow is the shortest window where times are cut to whole seconds. A rate can be
 	// wrong by a second of its window: by 3% at the default 30 s, by 10% at 10 s. It is at least
-	// MinWindow.
+	// minWindow.
 	CoarseWindow time.Duration
-	// LastKnownFor is how long last known values are served. Default: three intervals of the
-	// source, at least 60 s.
-	LastKnownFor time.Duration
 }
 
 // Calculator calculates the rates of one source. It keeps earlier counters by slot. It is not
@@ -58,9 +56,7 @@ type Calculator struct {
 
 // New returns the state for one source.
 func New(o Options) *Calculator {
-	o.MinWindow = cmp.Or(max(o.MinWindow, 0), 10*time.Second)
-	o.CoarseWindow = cmp.Or(max(o.CoarseWindow, 0), 30*time.Second)
-	o.CoarseWindow = max(o.CoarseWindow, o.MinWindow)
+	o.CoarseWindow = max(cmp.Or(max(o.CoarseWindow, 0), 30*time.Second), minWindow)
 	return &Calculator{options: o, stepped: -1, startMoved: -1}
 }
 

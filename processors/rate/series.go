@@ -208,7 +208,7 @@ func (ca *Calculator) shortest(b *metric.Batch) time.Duration {
 	if coarse(b) {
 		return ca.options.CoarseWindow
 	}
-	return ca.options.MinWindow
+	return minWindow
 }
 
 // target returns the preferred window.

@@ -136,7 +136,7 @@ func (ca *Calculator) recordStartMove(t *track, sample *metric.Sample) {
 	if cpu, ok := sample.Values.Get(metric.CPUUsage); !ok || cpu < before {
 		return // a new instance began
 	}
-	if moved := last.Start - in.Start; max(moved, -moved) > int64(ca.options.MinWindow/1000) {
+	if moved := last.Start - in.Start; max(moved, -moved) > int64(minWindow/1000) {
 		ca.startMoved = ca.clock
 	}
 }
