@@ -29,9 +29,6 @@ type Options struct {
 	Client corev1.ServiceAccountsGetter
 	// Namespace and Name are those of the service account.
 	Namespace, Name string
-	// Lifetime is how long a token shall be valid; default 1 h. The API server may choose another
-	// time, and none shorter than 10 min.
-	Lifetime time.Duration
 	// Nodes returns how many nodes are shown the token. Default: several.
 	Nodes func() int
 	// Logger gets a line when a token cannot be created, or is refused. Default: none.
@@ -41,6 +38,8 @@ type Options struct {
 }
 
 const (
+	// lifetime is how long a token shall be valid. The API server may choose another time.
+	lifetime = time.Hour
 	// createTimeout limits one request for a token.
 	createTimeout = 10 * time.Second
 	// retrySoon and retryLate are the first and the longest pause after a failed request.
@@ -76,7 +75,6 @@ func New(o Options) (*Source, error) {
 	if o.Client == nil || o.Namespace == "" || o.Name == "" {
 		return nil, errors.New("tokens of a service account need Options.Client, Namespace and Name")
 	}
-	o.Lifetime = cmp.Or(o.Lifetime, time.Hour)
 	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	if o.Nodes == nil {
 		o.Nodes = func() int { return enoughRefusals }
@@ -190,7 +188,7 @@ func (s *Source) Run(ctx context.Context) error {
 func (s *Source) create(ctx context.Context) (token string, life time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
-	seconds := int64(s.opts.Lifetime / time.Second)
+	seconds := int64(lifetime / time.Second)
 	request := &authentication.TokenRequest{Spec: authentication.TokenRequestSpec{ExpirationSeconds: &seconds}}
 	answer, err := s.opts.Client.ServiceAccounts(s.opts.Namespace).CreateToken(ctx, s.opts.Name, request, metav1.CreateOptions{})
 	if err != nil {
