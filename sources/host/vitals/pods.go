@@ -40,23 +40,15 @@ type container struct {
 }
 
 func (r *round) readPods(s *stats.Summary) {
-	var found []*pod
 	roots := r.findRoots()
 	if len(roots) > 1 { // which one the kubelet uses follows from the processes in them now
 		r.depth = max(r.depth, Pods)
 	}
 	pods := r.readPodsOf(roots)
+	s.Node.SystemContainers = r.readMemoryOfPods(chooseRoots(roots, pods))
+	var found []*pod
 	for _, root := range roots {
 		found = append(found, pods[root]...)
-	}
-	if above := chooseRoots(roots, pods); len(above) == 1 {
-		m, err := r.readMemory(above[0])
-		r.addError("read memory of "+string(above[0].path), err)
-		if m != nil {
-			s.Node.SystemContainers = []stats.ContainerStats{{Name: stats.SystemContainerPods, Memory: m}}
-		}
-	} else if len(above) > 1 {
-		r.errs.Add(fmt.Errorf("read memory of all pods: %s and %s both have pods, and it is not known which one the kubelet uses: remove the leftovers (see weir inspect cgroups)", above[0].path, above[1].path))
 	}
 	slices.SortFunc(found, func(a, b *pod) int {
 		return cmp.Or(cmp.Compare(a.cgroup.UID, b.cgroup.UID), cmp.Compare(a.cgroup.path, b.cgroup.path))
@@ -67,20 +59,42 @@ func (r *round) readPods(s *stats.Summary) {
 		for n < len(found) && found[n].cgroup.UID == found[0].cgroup.UID {
 			n++
 		}
-		if n > 1 && r.depth == Memory { // which one the pod uses follows from the processes in them now
-			for i, p := range found[:n] {
-				whole, err := r.readPod(p.cgroup)
-				r.addError("read "+string(p.cgroup.path), err)
-				found[i] = whole
-			}
-		}
-		var known PodNames
-		if r.options.Pod != nil {
-			known, _ = r.options.Pod(found[0].cgroup.UID)
-		}
-		s.Pods = append(s.Pods, r.podStats(r.choosePod(found[:n], known.Containers), &known))
+		s.Pods = append(s.Pods, r.statsOfOnePod(found[:n]))
 		found = found[n:]
 	}
+}
+
+// readMemoryOfPods reads the memory of all pods together. roots are the kubepods cgroups that the kubelet may use.
+func (r *round) readMemoryOfPods(roots []*cgroup) []stats.ContainerStats {
+	switch len(roots) {
+	case 0:
+		return nil
+	case 1:
+		m, err := r.readMemory(roots[0])
+		r.addError("read memory of "+string(roots[0].path), err)
+		if m == nil {
+			return nil
+		}
+		return []stats.ContainerStats{{Name: stats.SystemContainerPods, Memory: m}}
+	}
+	r.errs.Add(fmt.Errorf("read memory of all pods: %s and %s both have pods, and it is not known which one the kubelet uses: remove the leftovers (see weir inspect cgroups)", roots[0].path, roots[1].path))
+	return nil
+}
+
+// statsOfOnePod returns the figures of a pod. cgroups are all that have its UID.
+func (r *round) statsOfOnePod(cgroups []*pod) stats.PodStats {
+	if len(cgroups) > 1 && r.depth == Memory { // which one the pod uses follows from the processes in them now
+		for i, p := range cgroups {
+			whole, err := r.readPod(p.cgroup)
+			r.addError("read "+string(p.cgroup.path), err)
+			cgroups[i] = whole
+		}
+	}
+	var known PodNames
+	if r.options.Pod != nil {
+		known, _ = r.options.Pod(cgroups[0].cgroup.UID)
+	}
+	return r.podStats(r.choosePod(cgroups, known.Containers), &known)
 }
 
 // readPodsOf reads the pods below each of the kubepods cgroups.
@@ -186,7 +200,8 @@ func (r *round) readPod(c *cgroup) (*pod, error) {
 		}
 		p.containers = append(p.containers, one)
 	}
-	if p.hasHidden = countErr != nil; p.processes == 0 && countErr == nil {
+	p.hasHidden = countErr != nil
+	if p.processes == 0 && countErr == nil {
 		p.hasHidden, countErr = r.hasHiddenTasks(c)
 	}
 	c.last = p

@@ -64,7 +64,8 @@ const (
 	Node Depth = iota // only the node
 	// Memory is also the memory of each pod's cgroup, without what is left of its limit. It costs
 	// half of Pods (BenchmarkRead). Processes and CPU time are those of the last read at a larger
-	// depth, or of this one for a pod that was not read before.
+	// depth, or of this one for a pod that was not read before. If there are several kubepods cgroups,
+	// Memory is read as Pods.
 	Memory
 	Pods       // and each pod's cgroup
 	Containers // and each container's cgroup and, with version 2, the pressure of pods and containers
