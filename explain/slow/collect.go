@@ -23,9 +23,9 @@ type View interface {
 
 // The metrics of stalls, by resource.
 var (
-	someOf    = [numResources]metric.ID{metric.CPUPressureSomeRate, metric.MemoryPressureSomeRate, metric.IOPressureSomeRate}
-	fullOf    = [numResources]metric.ID{metric.CPUPressureFullRate, metric.MemoryPressureFullRate, metric.IOPressureFullRate}
-	counterOf = [numResources]metric.ID{metric.CPUPressureSome, metric.MemoryPressureSome, metric.IOPressureSome}
+	someOf    = [numResources]metric.ID{cpu: metric.CPUPressureSomeRate, memory: metric.MemoryPressureSomeRate, io: metric.IOPressureSomeRate}
+	fullOf    = [numResources]metric.ID{cpu: metric.CPUPressureFullRate, memory: metric.MemoryPressureFullRate, io: metric.IOPressureFullRate}
+	counterOf = [numResources]metric.ID{cpu: metric.CPUPressureSome, memory: metric.MemoryPressureSome, io: metric.IOPressureSome}
 )
 
 // collector reads facts from memory. What it reads of a node is kept for the next pod there.

@@ -58,6 +58,9 @@ const (
 	leastOfStall = 0.1
 	// leastOfPart is the smallest share of the neighbours' part for which one of them is named.
 	leastOfPart = 0.2
+	// clearlyMore is the factor from which on one time is longer than another one. What is less is within what readings at
+	// different moments can show.
+	clearlyMore = 1.1
 )
 
 // When a node is short of a resource, and a limit is reached.
@@ -100,7 +103,7 @@ func Decide(f Facts) Slow {
 	d.slow = Slow{
 		Namespace: f.Pod.Namespace, Pod: f.Pod.Name, Node: f.Node, Workload: f.Workload, From: f.From.UTC(), To: f.To.UTC(), Evidence: []string{},
 	}
-	split := [numResources]func(*tally, *reading){d.splitCPU, d.splitMemory, d.splitIO}
+	split := [numResources]func(*tally, *reading){cpu: d.splitCPU, memory: d.splitMemory, io: d.splitIO}
 	for r := range split {
 		t := &d.tallies[r]
 		t.others = make([]other, len(f.Neighbours))
@@ -167,7 +170,7 @@ func (d *decision) throttled(rd *reading) (share float64, several, known bool) {
 			full = rd.value
 		}
 		share += max(0, min(time, full))
-		several = several || time > 1.1*full || !ok && time > 0
+		several = several || time > clearlyMore*full || !ok && time > 0
 	}
 	longest := 0.0
 	for i := range d.Containers {
@@ -175,7 +178,7 @@ func (d *decision) throttled(rd *reading) (share float64, several, known bool) {
 		add(&d.Containers[i])
 		longest = max(longest, share-before)
 	}
-	several = several || share > 1.1*longest
+	several = several || share > clearlyMore*longest
 	// The limit of a pod whose containers have one is theirs added up.
 	if len(d.Pod.Throttled) > 0 || !slices.ContainsFunc(d.Containers, func(u Use) bool { return u.CPULimit > 0 }) {
 		add(&d.Pod)
@@ -275,22 +278,22 @@ func (d *decision) splitIO(t *tally, rd *reading) {
 		wait -= again
 	}
 	used := t.observe(d, rd, diskUse)
-	bytes, unplaced := d.contention(&used)
+	parts := d.contention(&used)
 	waited, known := d.othersWait(rd)
-	switch theirs := used.others; {
-	case !d.readsDisks(), !known && theirs > 0 && bytes >= leastDisk:
+	switch {
+	case !d.readsDisks(), !known && parts.others > 0 && parts.bytes >= leastDisk:
 		t.doubt(disksNotRead, wait, rd)
-	case bytes < leastDisk && used.own < leastDisk:
+	case parts.bytes < leastDisk && used.own < leastDisk:
 		t.add(nobody, wait, rd)
-	case bytes < leastDisk:
+	case parts.bytes < leastDisk:
 		t.add(ownUse, wait, rd)
 	default:
 		// While a disk makes the pod wait for others, they wait for it, too.
-		byOthers := min(wait*theirs, waited)
-		t.share(byOthers, &used, rd)
-		t.doubt(disksHardlyShort, wait*theirs-byOthers, rd)
-		t.doubt(disksUnplaced, wait*unplaced, rd)
-		t.add(ownUse, wait*(1-theirs-unplaced), rd)
+		byOthers := min(wait*parts.others, waited)
+		t.share(byOthers, parts.each, parts.others, rd)
+		t.doubt(disksHardlyShort, wait*parts.others-byOthers, rd)
+		t.doubt(disksUnplaced, wait*parts.unplaced, rd)
+		t.add(ownUse, wait*(1-parts.others-parts.unplaced), rd)
 	}
 }
 
@@ -300,12 +303,17 @@ func (d *decision) readsDisks() bool {
 	return reads(d.Whole) || reads(d.Pod) || slices.ContainsFunc(d.Neighbours, reads)
 }
 
-// contention returns the bytes of neighbours on the disks that the pod uses. It sets the use of each neighbour
-// to its part of a wait for those disks, by bytes. unplaced is the part of those whose disks are not known, or
-// of all if the pod's own are not.
-func (d *decision) contention(u *usage) (bytes, unplaced float64) {
-	used, disks := u.above, d.Pod.Disks
-	u.above, u.others = make([]float64, len(used)), 0
+// diskParts are the parts of neighbours in a wait for the disks that the pod uses, by bytes.
+type diskParts struct {
+	bytes    float64   // of neighbours on these disks
+	each     []float64 // the part of each, by Facts.Neighbours
+	others   float64   // the sum of each
+	unplaced float64   // the part of those whose disks are not known, or of all if the pod's own are not
+}
+
+// contention returns the parts of a wait for disks.
+func (d *decision) contention(u *usage) diskParts {
+	parts, disks := diskParts{each: make([]float64, len(u.above))}, d.Pod.Disks
 	if len(disks) == 0 {
 		disks = map[string]float64{"": 1}
 	}
@@ -313,27 +321,27 @@ func (d *decision) contention(u *usage) (bytes, unplaced float64) {
 		share := disks[disk]
 		here := func(i int) (bytes float64, placed bool) {
 			if n := &d.Neighbours[i]; len(d.Pod.Disks) > 0 && len(n.Disks) > 0 {
-				return used[i] * n.Disks[disk], true
+				return u.above[i] * n.Disks[disk], true
 			}
-			return used[i] * share, false
+			return u.above[i] * share, false
 		}
 		all := u.own * share
-		for i := range used {
+		for i := range u.above {
 			b, _ := here(i)
-			all, bytes = all+b, bytes+b
+			all, parts.bytes = all+b, parts.bytes+b
 		}
-		for i := range used {
+		for i := range u.above {
 			switch b, placed := here(i); {
 			case b == 0:
 			case placed:
-				u.above[i] += share * b / all
-				u.others += share * b / all
+				parts.each[i] += share * b / all
+				parts.others += share * b / all
 			default:
-				unplaced += share * b / all
+				parts.unplaced += share * b / all
 			}
 		}
 	}
-	return bytes, unplaced
+	return parts
 }
 
 // othersWait returns the share of the time in which others waited for disk I/O: the longest wait of a
@@ -351,16 +359,16 @@ func (d *decision) othersWait(rd *reading) (share float64, ok bool) {
 	return min(1, max(0, share)), ok
 }
 
-// quantity is how the use of a resource is read.
-type quantity struct {
+// meter is how the use of a resource is read.
+type meter struct {
 	used    func(u *Use, from, to time.Time) float64
 	request func(*Use) float64
 }
 
 var (
-	cpuUse    = &quantity{func(u *Use, from, to time.Time) float64 { return u.CPU.get(from, to) }, func(u *Use) float64 { return u.CPURequest }}
-	memoryUse = &quantity{func(u *Use, from, to time.Time) float64 { return u.WorkingSet.get(from, to) }, func(u *Use) float64 { return u.MemoryRequest }}
-	diskUse   = &quantity{func(u *Use, from, to time.Time) float64 { return u.Read.get(from, to) + u.Write.get(from, to) }, func(*Use) float64 { return 0 }}
+	cpuUse    = &meter{func(u *Use, from, to time.Time) float64 { return u.CPU.get(from, to) }, func(u *Use) float64 { return u.CPURequest }}
+	memoryUse = &meter{func(u *Use, from, to time.Time) float64 { return u.WorkingSet.get(from, to) }, func(u *Use) float64 { return u.MemoryRequest }}
+	diskUse   = &meter{func(u *Use, from, to time.Time) float64 { return u.Read.get(from, to) + u.Write.get(from, to) }, func(*Use) float64 { return 0 }}
 )
 
 // usage is what everybody used of a resource during one reading.
@@ -371,21 +379,21 @@ type usage struct {
 }
 
 // observe reads what everybody used, and adds it to the means.
-func (t *tally) observe(d *decision, rd *reading, q *quantity) usage {
+func (t *tally) observe(d *decision, rd *reading, m *meter) usage {
 	weight := rd.value * rd.seconds()
-	u := usage{node: q.used(&d.Whole, rd.from, rd.to), own: max(0, q.used(&d.Pod, rd.from, rd.to)), above: make([]float64, len(d.Neighbours))}
-	u.ownAbove = max(0, u.own-q.request(&d.Pod))
+	u := usage{node: m.used(&d.Whole, rd.from, rd.to), own: max(0, m.used(&d.Pod, rd.from, rd.to)), above: make([]float64, len(d.Neighbours))}
+	u.ownAbove = max(0, u.own-m.request(&d.Pod))
 	pods := u.own
 	for i := range d.Neighbours {
 		n := &d.Neighbours[i]
-		used := max(0, q.used(n, rd.from, rd.to))
-		u.above[i] = max(0, used-q.request(n))
+		used := max(0, m.used(n, rd.from, rd.to))
+		u.above[i] = max(0, used-m.request(n))
 		u.others += u.above[i]
 		pods += used
 		t.others[i].used += used * weight
 		t.others[i].above += u.above[i] * weight
 	}
-	u.outside = max(0, u.node-pods-q.request(&d.Whole))
+	u.outside = max(0, u.node-pods-m.request(&d.Whole))
 	t.node += u.node * weight
 	t.own += u.own * weight
 	return u
@@ -403,8 +411,8 @@ func (t *tally) pods() float64 {
 // divide divides a wait on a node that is short of a resource. enough is how much the others would have
 // to use less so that the pod waits no more: if they use less than that above their requests, they explain
 // only a part. What the pod uses above its request beyond what they do is its own part.
-func (d *decision) divide(t *tally, rd *reading, wait, enough float64, q *quantity) {
-	u := t.observe(d, rd, q)
+func (d *decision) divide(t *tally, rd *reading, wait, enough float64, m *meter) {
+	u := t.observe(d, rd, m)
 	all := u.others + u.outside
 	lead := max(0, u.ownAbove-all)
 	byOthers := 0.0
@@ -418,16 +426,16 @@ func (d *decision) divide(t *tally, rd *reading, wait, enough float64, q *quanti
 	}
 	if all > 0 {
 		t.add(system, byOthers*u.outside/all, rd)
-		t.share(byOthers*u.others/all, &u, rd)
+		t.share(byOthers*u.others/all, u.above, u.others, rd)
 	}
 }
 
-// share adds a wait that is due to neighbours, by what each used above its request.
-func (t *tally) share(wait float64, u *usage, rd *reading) {
+// share adds a wait that is due to neighbours. each has the weight of each of them, and all their sum.
+func (t *tally) share(wait float64, each []float64, all float64, rd *reading) {
 	t.add(neighbours, wait, rd)
-	for i := range u.above {
-		if u.others > 0 {
-			t.others[i].seconds += wait * u.above[i] / u.others * rd.seconds()
+	for i := range each {
+		if all > 0 {
+			t.others[i].seconds += wait * each[i] / all * rd.seconds()
 		}
 	}
 }

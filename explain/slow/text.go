@@ -12,7 +12,7 @@ import (
 )
 
 // words are the names of the resources in sentences.
-var words = [numResources]string{"CPU", "memory", "disk I/O"}
+var words = [numResources]string{cpu: "CPU", memory: "memory", io: "disk I/O"}
 
 // Words returns the name of a resource in sentences: "disk I/O".
 func (r Resource) Words() string {
@@ -300,9 +300,9 @@ func (d *decision) describe(r int) {
 	if !t.known || t.some < least*t.measured {
 		return
 	}
-	format := [numResources]func(float64) string{cores, humanize.Bytes, humanize.BytesPerSecond}[r]
+	format := [numResources]func(float64) string{cpu: cores, memory: humanize.Bytes, io: humanize.BytesPerSecond}[r]
 	if t.node > 0 && r != io {
-		capacity := [numResources]float64{d.Whole.CPULimit, d.Whole.MemoryLimit}[r]
+		capacity := [numResources]float64{cpu: d.Whole.CPULimit, memory: d.Whole.MemoryLimit}[r]
 		d.fact("node %s used %s of %s while the pod waited, the pod %s", d.Node, format(t.node/t.some), format(capacity), format(t.own/t.some))
 		if together := d.memoryForPods(); r == memory && t.pods() >= atLimit*together*t.some {
 			d.fact("the pods together used %s of the %s that the node does not reserve", format(t.pods()/t.some), format(together))

@@ -17,7 +17,7 @@ const (
 )
 
 // resources has them in the order of answers; the arrays of this package are indexed by it.
-var resources = [...]Resource{CPU, Memory, IO}
+var resources = [numResources]Resource{cpu: CPU, memory: Memory, io: IO}
 
 const (
 	cpu = iota
@@ -48,7 +48,9 @@ const (
 )
 
 // causes has them in the order of the README.
-var causes = [...]Cause{OwnLimit, OwnUse, Neighbours, System, NodeFull, Nobody, Unknown}
+var causes = [numCauses]Cause{
+	ownLimit: OwnLimit, ownUse: OwnUse, neighbours: Neighbours, system: System, nodeFull: NodeFull, nobody: Nobody, unknown: Unknown,
+}
 
 const (
 	ownLimit = iota
