@@ -31,9 +31,9 @@ func runs(p *cluster.Pod) bool {
 	return false
 }
 
-// stopped reports whether the pod is stopped as a whole: the ends of its containers are that of the pod.
+// isBeingStopped reports whether the pod is stopped as a whole: the ends of its containers are that of the pod.
 // A kubelet that stops a pod reports Succeeded if all containers ended without an error when they were asked to.
-func stopped(p *cluster.Pod) bool {
+func isBeingStopped(p *cluster.Pod) bool {
 	return !p.Deleted.IsZero() || p.Stop != nil && (p.Phase == cluster.Failed || p.Phase == cluster.Succeeded && p.Stop.Disruption == cluster.ByKubelet)
 }
 
@@ -54,11 +54,11 @@ func Ends(before, after, final *cluster.Pod, now time.Time, age time.Duration) [
 	}
 	var ends []End
 	switch {
-	case wasAlive(before, last) && (gone || stopped(last) && !runs(last)):
+	case wasAlive(before, last) && (gone || isBeingStopped(last) && !runs(last)):
 		if !last.Mirror { // the kubelet makes it again when it starts, and the static pod goes on
 			ends = []End{{Pod: last, At: endOf(last, gone, now), Seen: now, Gone: gone, Unwatched: gone && final == nil}}
 		}
-	case !stopped(last):
+	case !isBeingStopped(last):
 		ends = containerEnds(before, last, now)
 	}
 	return slices.DeleteFunc(ends, func(e End) bool { return now.Sub(e.At) > age })
@@ -67,7 +67,7 @@ func Ends(before, after, final *cluster.Pod, now time.Time, age time.Duration) [
 // mayEnd reports whether the change can show an end: a container has another ended run, or the pod is
 // stopped.
 func mayEnd(before, after *cluster.Pod) bool {
-	if before == nil || stopped(after) {
+	if before == nil || isBeingStopped(after) {
 		return true
 	}
 	for i := range after.Containers {
@@ -88,7 +88,7 @@ func wasAlive(before, last *cluster.Pod) bool {
 	switch {
 	case runs(last) || before != nil && runs(before):
 		return true
-	case !stopped(last):
+	case !isBeingStopped(last):
 		return false
 	case before == nil:
 		return !last.Started.IsZero() && !endOf(last, false, time.Time{}).IsZero()

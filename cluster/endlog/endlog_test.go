@@ -141,7 +141,7 @@ func TestEndIsKeptOnce(t *testing.T) {
 	now := noon
 	l := newLog(10, &now)
 	measured := 0
-	l.Measure(func(*endlog.End) endlog.Usage {
+	l.SetUsage(func(*endlog.End) endlog.Usage {
 		measured++
 		return endlog.Usage{Memory: []endlog.Trend{{Name: "app"}}}
 	})
@@ -257,9 +257,9 @@ func TestSince(t *testing.T) {
 	if !l.Since().IsZero() {
 		t.Errorf("before the pods are listed, ends are known since %v", l.Since())
 	}
-	l.Started()
+	l.Synced()
 	now = noon.Add(time.Minute)
-	l.Started()
+	l.Synced()
 	if diff := cmp.Diff(noon, l.Since()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -125,10 +125,10 @@ const (
 	longCleanup = time.Minute
 )
 
-// ended reports whether k can have ended the run of e. If the agent did not know the container, the runtime must report
+// mayHaveEnded reports whether k can have ended the run of e. If the agent did not know the container, the runtime must report
 // the run as killed for memory, or the container must be the pod's only one. The kill of a child ended the run only if
 // SIGKILL did.
-func (k *Kill) ended(e *End) bool {
+func (k *Kill) mayHaveEnded(e *End) bool {
 	if e.Container == "" || k.UID != e.Pod.ReportedUID() || k.node != e.Pod.Node || k.ContainerID != "" && k.ContainerID != e.Run.ID {
 		return false
 	}
@@ -201,15 +201,15 @@ func (l *Log) keepKill(k *Kill) bool {
 // Killed returns how often the kernel killed for memory, by node, pod and container. The kill of a child may be that
 // of its run's end, too, or be reported as its reason: that counts once.
 func (l *Log) Killed() map[metric.Entity]int {
-	counts, lostChild := map[metric.Entity]int{}, map[metric.ContainerID]bool{}
+	counts, childCounted := map[metric.Entity]int{}, map[metric.ContainerID]bool{}
 	ends := l.In("")
 	for _, e := range ends {
 		if e.GoesOn() {
-			lostChild[e.Run.ID] = true
+			childCounted[e.Run.ID] = true
 		}
 	}
 	for _, e := range ends {
-		if e.Kill == nil && (e.Run.Reason != "OOMKilled" || !e.Run.killed() && lostChild[e.Run.ID]) || e.Kill != nil && e.Kill.Doubt == Late && lostChild[e.Run.ID] {
+		if e.Kill == nil && (e.Run.Reason != "OOMKilled" || !e.Run.killed() && childCounted[e.Run.ID]) || e.Kill != nil && e.Kill.Doubt == Late && childCounted[e.Run.ID] {
 			continue
 		}
 		n := 1

@@ -57,9 +57,9 @@ func New(o Options) *Log {
 	return &Log{opts: o, ends: map[key]*End{}, kills: map[killKey]*Kill{}}
 }
 
-// Measure has usage return, for each new end, what was used before it. usage does not wait. It is called
+// SetUsage has usage return, for each new end, what was used before it. usage does not wait. It is called
 // before the first Changed.
-func (l *Log) Measure(usage func(*End) Usage) {
+func (l *Log) SetUsage(usage func(*End) Usage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.usage = usage
@@ -94,8 +94,8 @@ func (l *Log) markGone(p *cluster.Pod) {
 	}
 }
 
-// Started records that the pods of the cluster are known from now on.
-func (l *Log) Started() {
+// Synced records that the pods of the cluster are known from now on.
+func (l *Log) Synced() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.since.IsZero() {

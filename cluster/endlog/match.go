@@ -39,7 +39,7 @@ func (l *Log) matchKills(pods map[metric.PodUID]bool) {
 		}
 		for _, kill := range kills[k.uid] {
 			switch {
-			case e.GoesOn() || !kill.ended(e):
+			case e.GoesOn() || !kill.mayHaveEnded(e):
 			case kill.namesRun(e):
 				all = append(all, match{k, kill, sure})
 			default:

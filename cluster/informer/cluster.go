@@ -222,7 +222,7 @@ func (c *Cluster) recordEnds(old, facts *cluster.Facts, p *pending) {
 	}
 	if !c.followsEnds {
 		old, c.followsEnds = nil, true
-		c.opts.Ends.Started()
+		c.opts.Ends.Synced()
 	}
 	node := func(name metric.NodeName) endlog.NodeState { return endlog.StateOf(facts, name) }
 	for ref, pod := range p.pods {

@@ -148,7 +148,7 @@ func (w *weirProcess) openCluster(_ context.Context, h *feature.Host) error {
 			kills.Want(e.Pod.Node)
 		}
 	}})
-	o.Ends.Measure(w.usageBefore)
+	o.Ends.SetUsage(w.usageBefore)
 	watch, err := informer.New(o)
 	if err != nil {
 		return feature.NoCluster(err)

@@ -16,7 +16,7 @@ type History func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[t
 
 // How much of the history is read for one end.
 const (
-	minutesBefore = 15 * time.Minute
+	historyBefore = 15 * time.Minute
 	maxContainers = 10
 )
 
@@ -27,7 +27,7 @@ func Measure(history History, e *endlog.End) (u endlog.Usage) {
 		return u
 	}
 	// The API server cuts the time of an end to the second.
-	from, until := e.At.Add(-minutesBefore), e.At.Add(time.Second)
+	from, until := e.At.Add(-historyBefore), e.At.Add(time.Second)
 	add := func(entity metric.Entity, name string, from time.Time) {
 		entity.Node = e.Pod.Node
 		for id, to := range map[metric.ID]*[]endlog.Trend{metric.MemoryWorkingSet: &u.Memory, metric.CPUUsageRate: &u.CPU} {
@@ -71,8 +71,8 @@ func trend(points iter.Seq2[time.Time, float64], scale float64) (t endlog.Trend,
 	return t, ok
 }
 
-// least is the smallest rise of memory, in bytes, that is called one.
-const least = 1 << 20
+// minRise is the smallest rise of memory, in bytes, that is called one.
+const minRise = 1 << 20
 
 // before returns what was used before an end, with its sentence; nil if nothing was measured.
 func before(e *endlog.End) *Before {
@@ -81,7 +81,7 @@ func before(e *endlog.End) *Before {
 	}
 	b := &Before{Usage: e.Before}
 	speed := func(t *endlog.Trend) float64 {
-		if seconds := t.Last.At.Sub(t.First.At).Seconds(); seconds > 0 && t.Rise() >= least {
+		if seconds := t.Last.At.Sub(t.First.At).Seconds(); seconds > 0 && t.Rise() >= minRise {
 			return t.Rise() / seconds
 		}
 		return 0
@@ -104,11 +104,11 @@ func before(e *endlog.End) *Before {
 	}
 	if i := slices.IndexFunc(b.Memory, func(t endlog.Trend) bool { return t.Kind == metric.Container.String() }); i >= 0 {
 		t := &b.Memory[i]
-		how := "did not rise"
+		what := "did not rise"
 		if t.First.At.Equal(t.Last.At) {
-			how = "was read once"
+			what = "was read once"
 		}
-		b.Message = fmt.Sprintf("memory of container %s %s: %s", t.Name, how, change(t))
+		b.Message = fmt.Sprintf("memory of container %s %s: %s", t.Name, what, change(t))
 	}
 	return b
 }

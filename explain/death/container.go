@@ -124,9 +124,9 @@ func ownExit(d *decision) bool {
 	case !ok && d.run.ExitCode == 0 && d.run.Ended.IsZero():
 		return false
 	}
-	how := Certain
+	confidence := Certain
 	if missing := d.eventsMissing(); missing != "" {
-		how = Likely // the kubelet may have asked it to end
+		confidence = Likely // the kubelet may have asked it to end
 		d.fact(fromEvents, "not known: %s", missing)
 	}
 	switch {
@@ -139,13 +139,13 @@ func ownExit(d *decision) bool {
 			d.fact(fromHistory, "it used nearly all of its memory limit: the kernel may have killed it, although the runtime did not notice")
 			return d.conclude(MemoryKill, Undecided, "killed by an unknown sender, near its memory limit")
 		}
-		how = Likely
+		confidence = Likely
 		if s.number == 9 {
-			how = Undecided // a person, a process or the kernel: SIGKILL leaves no trace
+			confidence = Undecided // a person, a process or the kernel: SIGKILL leaves no trace
 		}
-		return d.conclude(Signalled, how, "ended by %s", words)
+		return d.conclude(Signalled, confidence, "ended by %s", words)
 	case d.run.ExitCode != 0:
-		return d.conclude(Exited, how, "exited with code %d", d.run.ExitCode)
+		return d.conclude(Exited, confidence, "exited with code %d", d.run.ExitCode)
 	}
-	return d.conclude(Completed, how, "")
+	return d.conclude(Completed, confidence, "")
 }

@@ -93,15 +93,15 @@ func Decide(f Facts) Death {
 }
 
 // conclude sets the answer. It always returns true. Without a message it is the sentence of the cause.
-func (d *decision) conclude(c Cause, how Confidence, message string, args ...any) bool {
+func (d *decision) conclude(c Cause, confidence Confidence, message string, args ...any) bool {
 	t := textsOf(c)
-	d.death.Cause, d.death.Confidence, d.death.Message = c, how, cmp.Or(fmt.Sprintf(message, args...), t.meaning)
-	d.death.Advice = d.named(t.advice)
+	d.death.Cause, d.death.Confidence, d.death.Message = c, confidence, cmp.Or(fmt.Sprintf(message, args...), t.meaning)
+	d.death.Advice = d.fillNames(t.advice)
 	return true
 }
 
-// named replaces the placeholders of an advice by names that a shell takes literally.
-func (d *decision) named(advice string) string {
+// fillNames replaces the placeholders of an advice by names that a shell takes literally.
+func (d *decision) fillNames(advice string) string {
 	pairs := []string{}
 	for placeholder, name := range map[string]string{"NAMESPACE": d.death.Namespace, "POD": d.death.Pod, "CONTAINER": d.death.Container, "NODE": d.death.Node} {
 		if humanize.IsShellWord(name) {
@@ -334,9 +334,9 @@ func evictedByAgent(d *decision) bool {
 		return false
 	}
 	d.fact(fromEvents, "Evicted, of weir's agent, %s", occurrence(e, d.End.At))
-	how := Certain
+	confidence := Certain
 	if d.container != nil && e.Last.Sub(d.End.At) > agentSlack {
-		how = Likely
+		confidence = Likely
 	}
-	return d.conclude(AgentEviction, how, "")
+	return d.conclude(AgentEviction, confidence, "")
 }

@@ -27,27 +27,27 @@ func killedByKernel(d *decision) bool {
 	cause, reached, advice := l.reachedBy(k)
 	d.describeKill(k, reached)
 	if k.Process != nil {
-		d.fact(fromKernel, "%s", named(k))
+		d.fact(fromKernel, "%s", processText(k))
 	}
-	how := Certain
+	confidence := Certain
 	if doubt := d.doubt(k, &l); doubt != "" {
 		d.fact(fromAgent, "%s", doubt)
-		how = Likely
+		confidence = Likely
 	}
 	switch {
 	case k.Scope == endlog.Child && k.Limit == "":
 		return d.conclude(ChildKilled, Certain, "")
 	case k.Scope == endlog.Child:
-		d.conclude(ChildKilled, how, "goes on, but the kernel killed %s in it: %s", humanize.Count(k.Processes, "process"), reached)
+		d.conclude(ChildKilled, confidence, "goes on, but the kernel killed %s in it: %s", humanize.Count(k.Processes, "process"), reached)
 		if k.Limit != endlog.InContainer {
-			advice = cmp.Or(advice, d.named(textsOf(cause).advice))
+			advice = cmp.Or(advice, d.fillNames(textsOf(cause).advice))
 		}
 	case k.Limit == "" && k.Doubt != "":
 		return d.conclude(MemoryKill, Undecided, "killed by the kernel for memory: its counters do not show whose limit was reached")
 	case k.Limit == "":
 		return d.conclude(MemoryKill, Undecided, "killed by the kernel: its own limit, or that of another container, and its pod's were both reached between two looks of the agent")
 	default:
-		d.conclude(cause, how, "killed by the kernel: %s", reached)
+		d.conclude(cause, confidence, "killed by the kernel: %s", reached)
 	}
 	d.death.Advice = cmp.Or(advice, d.death.Advice)
 	return true
@@ -95,23 +95,23 @@ func (d *decision) doubt(k *endlog.Kill, l *limits) string {
 
 // describeKill adds what the agent found, and which limit was reached.
 func (d *decision) describeKill(k *endlog.Kill, reached string) {
-	d.fact(fromAgent, "%s, between %s and %s: %s", killed(k), humanize.Clock(k.After, d.End.At), humanize.Clock(k.At, d.End.At), reached)
+	d.fact(fromAgent, "%s, between %s and %s: %s", killText(k), humanize.Clock(k.After, d.End.At), humanize.Clock(k.At, d.End.At), reached)
 }
 
-// killed returns what the kernel did.
-func killed(k *endlog.Kill) string {
-	where, how := "the container", ""
+// killText returns what the kernel did.
+func killText(k *endlog.Kill) string {
+	where, together := "the container", ""
 	if k.ContainerID == "" {
 		where = "the pod"
 	}
 	if k.Whole {
-		how = " together (memory.oom.group)"
+		together = " together (memory.oom.group)"
 	}
-	return fmt.Sprintf("the kernel killed %s of %s%s", humanize.Count(k.Processes, "process"), where, how)
+	return fmt.Sprintf("the kernel killed %s of %s%s", humanize.Count(k.Processes, "process"), where, together)
 }
 
-// named returns which process the kernel killed.
-func named(k *endlog.Kill) string {
+// processText returns which process the kernel killed.
+func processText(k *endlog.Kill) string {
 	text := fmt.Sprintf("the kernel killed process %s (pid %d)", humanize.Excerpt(k.Process.Name, 100), k.Process.PID)
 	if k.Process.RSS > 0 {
 		text += " with " + humanize.Bytes(float64(k.Process.RSS)) + " resident"

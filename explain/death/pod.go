@@ -92,9 +92,9 @@ func gone(d *decision) bool {
 	if d.pod.Deleted.IsZero() && !d.End.Gone {
 		return false
 	}
-	how := Certain
+	confidence := Certain
 	if d.End.Unwatched {
-		how = Likely // an eviction may have been missed
+		confidence = Likely // an eviction may have been missed
 	}
-	return d.conclude(Deleted, how, "")
+	return d.conclude(Deleted, confidence, "")
 }

@@ -29,7 +29,7 @@ var reported = []struct {
 	in            place
 	reason, words string
 	cause         Cause
-	how           Confidence
+	confidence    Confidence
 	sentence      string
 }{
 	{podStopped, "DeadlineExceeded", "", DeadlineExceeded, Certain, ""},
@@ -76,7 +76,7 @@ func (d *decision) concludeReported(in place, reason, message string) bool {
 			continue
 		}
 		if reason != "" || r.words != "" && strings.Contains(message, r.words) {
-			return d.conclude(r.cause, r.how, "%s", strings.ReplaceAll(r.sentence, "NODE", string(d.pod.Node)))
+			return d.conclude(r.cause, r.confidence, "%s", strings.ReplaceAll(r.sentence, "NODE", string(d.pod.Node)))
 		}
 	}
 	return false

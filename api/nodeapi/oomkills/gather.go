@@ -19,8 +19,8 @@ import (
 const (
 	// tick is the time between two batches, and so the least time between two questions to an agent.
 	tick = time.Second
-	// ripe is how long an agent is asked after an end: it may need two seconds to decide.
-	ripe = 3 * time.Second
+	// wantedFor is how long an agent is asked after an end: it may need two seconds to decide.
+	wantedFor = 3 * time.Second
 	// Every agent is asked once in a firstPass, so that a new leader soon knows the last hour, and then
 	// once in each pass.
 	firstPass = 30 * time.Second
@@ -54,7 +54,7 @@ func (g *Gatherer) Want(node metric.NodeName) {
 	if g.wanted == nil {
 		g.wanted = map[metric.NodeName]time.Time{}
 	}
-	g.wanted[node] = time.Now().Add(ripe)
+	g.wanted[node] = time.Now().Add(wantedFor)
 }
 
 // Refresh asks the agent of a node now, for somebody who waits for the answer.

@@ -115,7 +115,7 @@ func (w *Watch) look(now time.Time) {
 		if p := pods[k.UID]; p != nil {
 			owner = p.Workload()
 			k.Namespace, k.Pod = p.Namespace, p.Name
-			attribute(k, p)
+			attributeToOnlyContainer(k, p)
 			if c := p.ContainerByID(k.ContainerID); c != nil {
 				k.Container = c.Name
 			}
@@ -126,22 +126,22 @@ func (w *Watch) look(now time.Time) {
 	w.ends.AddKills(w.Node, kills, pods, endlog.StateOf(facts, w.Node))
 }
 
-// attribute replaces the limit of the pod by that of its only container. The kubelet gives the cgroup of a
+// attributeToOnlyContainer replaces the limit of the pod by that of its only container. The kubelet gives the cgroup of a
 // pod without a limit of its own the sum of its containers' limits. The pod's sandbox counts there, too, so
 // that it is reached first. So do ephemeral containers, which have no limit, and files in memory that earlier runs left.
-func attribute(k *endlog.Kill, p *cluster.Pod) {
+func attributeToOnlyContainer(k *endlog.Kill, p *cluster.Pod) {
 	if _, own := p.Spec.Get(metric.MemoryLimit); own || k.Limit != endlog.InPod || k.Files {
 		return
 	}
-	running := 0
+	users := 0 // containers that may have used the memory
 	for i := range p.Containers {
 		c := &p.Containers[i]
 		gone := !c.EndedAt().IsZero() && c.EndedAt().Before(k.After.Truncate(time.Second))
 		if c.Role == cluster.Regular || c.Role == cluster.Sidecar || c.Role == cluster.Ephemeral && !gone {
-			running++
+			users++
 		}
 	}
-	if running > 1 {
+	if users > 1 {
 		return
 	}
 	if k.Limit = endlog.InContainer; k.Scope == endlog.InPod {

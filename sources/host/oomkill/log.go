@@ -124,9 +124,9 @@ func (w *Watcher) addRecord(r *Record, now time.Time) {
 	w.victims = append(w.victims, victim{ref, *r, now})
 }
 
-// addName adds to k what the log has about it. If that is several processes of a container, the largest is named.
+// completeFromLog adds to k what the log has about it. If that is several processes of a container, the largest is named.
 // The counters show that the node has no memory left only by what they lack, so that the log's limit replaces it.
-func (w *Watcher) addName(k *endlog.Kill) {
+func (w *Watcher) completeFromLog(k *endlog.Kill) {
 	killed := map[metric.ContainerID]uint64{}
 	w.victims = slices.DeleteFunc(w.victims, func(v victim) bool {
 		if !w.isVictimOf(&v, k) {
@@ -174,7 +174,7 @@ func (w *Watcher) addEnded(now time.Time) {
 		}
 		k := endlog.Kill{UID: v.UID, ContainerID: v.ID, Scope: endlog.InContainer, After: v.at.Add(-Interval), At: v.at}
 		left := len(w.victims)
-		w.addName(&k)
+		w.completeFromLog(&k)
 		if n := uint64(left - len(w.victims)); n > 0 { // an earlier one did not take it
 			k.Processes, k.New = n, n
 			w.found = append(w.found, k)

@@ -23,10 +23,10 @@ import (
 const Interval = 250 * time.Millisecond
 
 const (
-	rescan  = 10 * time.Second // between two reads of all pods
-	minScan = time.Second      // the same, while the kernel kills
-	settle  = time.Second      // how long a container that was killed may keep processes
-	logging = 10 * time.Second // how long the kernel may take from a limit to its kill: it writes its log in between
+	rescan         = 10 * time.Second // between two reads of all pods
+	minScan        = time.Second      // the same, while the kernel kills
+	settle         = time.Second      // how long a container that was killed may keep processes
+	maxLimitToKill = 10 * time.Second // how long the kernel may take from a limit to its kill: it writes its log in between
 )
 
 // Options have the paths of the kernel's files.
@@ -123,7 +123,7 @@ func (w *Watcher) Look(now time.Time) (found []endlog.Kill, err error) {
 	}
 	err = errors.Join(err, w.readLog(now)) // after the counters, so that it has what they have
 	for i := range w.found {
-		w.addName(&w.found[i])
+		w.completeFromLog(&w.found[i])
 	}
 	w.decide(now)
 	w.addEnded(now)
@@ -360,7 +360,7 @@ func (w *Watcher) limit(p metric.CgroupPath, now time.Time) (endlog.Scope, metri
 	}
 	scope, slice, doubt := w.reached(p, now)
 	if scope == endlog.InNode {
-		if scope, slice, doubt = w.reached(p, now.Add(-logging)); scope != endlog.InNode {
+		if scope, slice, doubt = w.reached(p, now.Add(-maxLimitToKill)); scope != endlog.InNode {
 			doubt = cmp.Or(doubt, endlog.Earlier)
 		}
 	}
@@ -416,12 +416,12 @@ func (w *Watcher) decide(now time.Time) {
 			case !w.runs(name):
 				c.undecided = nil
 				if w.opts.Unified {
-					w.addName(f)
+					w.completeFromLog(f)
 					w.found = append(w.found, *f)
 				}
 			case now.Sub(f.At) >= settle:
 				c.undecided = nil
-				w.addName(f)
+				w.completeFromLog(f)
 				w.found = append(w.found, c.goesOn(f))
 			}
 		}
