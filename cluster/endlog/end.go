@@ -48,8 +48,8 @@ type Run struct {
 	Signal   int32
 }
 
-// killed reports whether SIGKILL ended the run.
-func (r *Run) killed() bool { return r.ExitCode == 137 || r.Signal == 9 }
+// EndedBySIGKILL reports whether SIGKILL ended the run. A runtime that does not report the signal reports exit code 137.
+func (r *Run) EndedBySIGKILL() bool { return r.Signal == 9 || r.Signal == 0 && r.ExitCode == 137 }
 
 // GoesOn reports whether the run goes on: the kernel killed only some of its processes.
 func (e *End) GoesOn() bool { return e.Kill != nil && e.Kill.Scope == Child }

@@ -140,9 +140,9 @@ func (k *Kill) mayHaveEnded(e *End) bool {
 		return false
 	}
 	if k.Scope == Child {
-		return k.ContainerID != "" && e.Run.killed()
+		return k.ContainerID != "" && e.Run.EndedBySIGKILL()
 	}
-	return e.Run.Reason == "OOMKilled" || e.Run.killed() && (k.ContainerID != "" || len(e.Pod.Containers) == 1)
+	return e.Run.Reason == "OOMKilled" || e.Run.EndedBySIGKILL() && (k.ContainerID != "" || len(e.Pod.Containers) == 1)
 }
 
 // namesRun reports whether k is known to be a kill of the run, and not only of a child.
@@ -209,7 +209,7 @@ func (l *Log) Killed() map[metric.Entity]int {
 		}
 	}
 	for _, e := range ends {
-		if e.Kill == nil && (e.Run.Reason != "OOMKilled" || !e.Run.killed() && childCounted[e.Run.ID]) || e.Kill != nil && e.Kill.Doubt == Late && childCounted[e.Run.ID] {
+		if e.Kill == nil && (e.Run.Reason != "OOMKilled" || !e.Run.EndedBySIGKILL() && childCounted[e.Run.ID]) || e.Kill != nil && e.Kill.Doubt == Late && childCounted[e.Run.ID] {
 			continue
 		}
 		n := 1

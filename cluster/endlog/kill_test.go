@@ -104,6 +104,15 @@ func TestKillsEndRuns(t *testing.T) {
 	}
 }
 
+// TestEndedBySIGKILL checks that a signal that is reported counts more than the exit code.
+func TestEndedBySIGKILL(t *testing.T) {
+	for run, want := range map[endlog.Run]bool{{ExitCode: 137}: true, {Signal: 9}: true, {ExitCode: 137, Signal: 9}: true, {ExitCode: 137, Signal: 15}: false, {ExitCode: 143}: false, {}: false} {
+		if got := run.EndedBySIGKILL(); got != want {
+			t.Errorf("exit code %d, signal %d: got %v, want %v", run.ExitCode, run.Signal, got, want)
+		}
+	}
+}
+
 // TestChildIsAnEnd checks that a kill of a child is in the record by itself, once, with its last time, and
 // also if its container was not known at first.
 func TestChildIsAnEnd(t *testing.T) {

@@ -121,7 +121,7 @@ func (l *Log) add(e End, now time.Time) {
 		e.Before = usage(&e)
 	}
 	e = l.keep(k, &e, now)
-	if !known && (e.Kill == nil || e.Kill.Doubt == Late) && l.opts.Killed != nil && (e.Run.Reason == "OOMKilled" || e.Run.killed()) {
+	if !known && (e.Kill == nil || e.Kill.Doubt == Late) && l.opts.Killed != nil && (e.Run.Reason == "OOMKilled" || e.Run.EndedBySIGKILL()) {
 		l.opts.Killed(&e)
 	}
 }

@@ -330,7 +330,7 @@ func evictedByAgent(d *decision) bool {
 		away := d.End.At.Sub(e.Last)
 		return e.Reason == "Evicted" && away < evictionSlack && away > -evictionSlack
 	})
-	if e == nil || d.container != nil && !d.killed() {
+	if e == nil || d.container != nil && !d.run.EndedBySIGKILL() {
 		return false
 	}
 	d.fact(fromEvents, "Evicted, of weir's agent, %s", occurrence(e, d.End.At))

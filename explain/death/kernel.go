@@ -13,7 +13,7 @@ import (
 // the run: see outlivedKill. Nor does it if the agent does not know the limit, and the runtime reports OOMKilled: the
 // readings decide then.
 func (d *decision) kernelDecides(k *endlog.Kill) bool {
-	return (d.End.GoesOn() || d.killed()) && (k.Limit != "" || k.Doubt == "" || d.run.Reason != "OOMKilled")
+	return (d.End.GoesOn() || d.run.EndedBySIGKILL()) && (k.Limit != "" || k.Doubt == "" || d.run.Reason != "OOMKilled")
 }
 
 // killedByKernel decides if the agent of the node read from the kernel's counters whose limit it was.

@@ -70,15 +70,12 @@ func (d *decision) nearLimit() bool {
 	return l.ownReached() || l.podReached()
 }
 
-// killed reports whether SIGKILL ended the run.
-func (d *decision) killed() bool { s, _ := signalOf(d.run); return s.number == 9 }
-
 // reportsOldKill reports whether the runtime's OOMKilled is of a kill that did not end the run: it keeps that of
 // any process of the container until the run ends. SIGKILL is the kubelet's if that was stopping the container.
 // An agent that found the kill of a child would have found another one, unless it cannot see those that end a run.
 func (d *decision) reportsOldKill() bool {
 	switch {
-	case !d.killed():
+	case !d.run.EndedBySIGKILL():
 		return true
 	case d.End.Kill != nil:
 		return false
@@ -154,7 +151,7 @@ func outlivedKill(d *decision) bool {
 			reason = ": " + reached
 		}
 	}
-	if d.killed() {
+	if d.run.EndedBySIGKILL() {
 		return d.conclude(ChildKilled, Undecided, "ended by SIGKILL (the sender is not known), after the kernel had killed a process in it for memory%s", reason)
 	}
 	return d.conclude(ChildKilled, Likely, "exited with code %d, after the kernel had killed a process in it for memory%s", d.run.ExitCode, reason)
