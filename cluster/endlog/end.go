@@ -7,7 +7,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// End is the end of one run of a container, or of a whole pod. What Pod points to does not change.
+// End is the end of one run of a container, or of a whole pod, or a kill after which the run goes on: see GoesOn. What
+// Pod points to does not change.
 type End struct {
 	// Pod is the last state of the pod that is known.
 	Pod *cluster.Pod

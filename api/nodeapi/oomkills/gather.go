@@ -22,10 +22,11 @@ const (
 	// wantedFor is how long an agent is asked after an end: it may need two seconds to decide.
 	wantedFor = 3 * time.Second
 	// Every agent is asked once in a firstPass, so that a new leader soon knows the last hour, and then
-	// once in each pass.
+	// once in each pass. With more than 64 x 30 nodes the first pass takes longer than firstPass.
 	firstPass = 30 * time.Second
 	pass      = 5 * time.Minute
-	// maxBatch is how many agents are asked in a batch, and workers how many at the same time.
+	// maxBatch is how many agents are asked in a batch because of the pass, and as many may be asked because they are
+	// wanted. workers is how many are asked at the same time.
 	maxBatch = 64
 	workers  = 4
 	// patience is how long Refresh waits for an agent.
@@ -78,7 +79,8 @@ func (g *Gatherer) Run(ctx context.Context) error {
 	return nil
 }
 
-// due returns the nodes that were wanted, at most maxBatch. The others stay.
+// due returns nodes that are wanted, at most maxBatch. A node stays until its time is over, so that it is asked in each
+// batch until then that has room for it.
 func (g *Gatherer) due(now time.Time) (nodes []metric.NodeName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
