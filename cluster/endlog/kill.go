@@ -23,6 +23,10 @@ const (
 	Child       Scope = "child"
 )
 
+// Limits are the scopes that have a limit. Each has a text in explain/death (reached) and in api/nodeapi/oomkills
+// (eventMessage).
+var Limits = [...]Scope{InContainer, InPod, InSlice, InNode}
+
 // Doubt is why the limit of a Kill is not certain. The zero Doubt is none.
 type Doubt string
 
@@ -36,6 +40,8 @@ const (
 	Uncounted Doubt = "uncounted"
 	// Late means that the agent reported the kill of a child, and that the run ended soon after.
 	Late Doubt = "late"
+	// Unrecognized means that the agent is newer than this weir, and found a limit that this weir does not know.
+	Unrecognized Doubt = "unrecognized"
 )
 
 // Kill is what an agent read of the kernel's counters about processes of one pod that were killed for
@@ -49,7 +55,8 @@ type Kill struct {
 	Container string           `json:"container,omitempty"`
 	// ContainerID is empty if the container's cgroup was gone when the agent read it.
 	ContainerID metric.ContainerID `json:"containerID,omitempty"`
-	Scope       Scope              `json:"scope"`
+	// Scope, Limit and Slice are one fact: see SetLimit.
+	Scope Scope `json:"scope"`
 	// Limit is the scope of the limit that was reached, for a Child too. It is empty if the pod's limit and
 	// one of a container were both reached, and on cgroup version 1, which does not count that.
 	Limit Scope `json:"limit,omitempty"`
@@ -117,17 +124,35 @@ func (k *Kill) key() killKey {
 	return killKey{k.node, k.UID, k.ContainerID, k.Scope, k.Limit, k.After.UnixNano()}
 }
 
+// SetLimit sets whose limit was reached; empty means that it is not known. slice is the path of an InSlice. The scope
+// becomes the limit, or InContainer if that is not known; a Child stays one.
+func (k *Kill) SetLimit(limit Scope, slice metric.CgroupPath) {
+	k.Limit, k.Slice = limit, slice
+	if k.Scope != Child {
+		k.Scope = cmp.Or(limit, InContainer)
+	}
+}
+
+// dropUnknownLimit removes a limit or a scope that this weir does not know: a newer agent may report others.
+func (k *Kill) dropUnknownLimit() {
+	if (k.Limit == "" || slices.Contains(Limits[:], k.Limit)) && (k.Scope == Child || slices.Contains(Limits[:], k.Scope)) {
+		return
+	}
+	k.SetLimit("", "")
+	k.Doubt, k.Inner, k.NUMA = Unrecognized, false, false
+}
+
 const (
 	// Cleanup is how long a run may last after the kernel killed one of its processes, if the kill ended it: the
-	// other processes have to notice.
+	// other processes have to notice. Chosen: nothing was measured.
 	Cleanup = 10 * time.Second
-	// longCleanup is the same if the kill is known to be that of the run. Much memory takes seconds to free.
+	// longCleanup is the same if the kill is known to be that of the run. Much memory takes seconds to free. Chosen, too.
 	longCleanup = time.Minute
 )
 
-// mayHaveEnded reports whether k can have ended the run of e. If the agent did not know the container, the runtime must report
-// the run as killed for memory, or the container must be the pod's only one. The kill of a child ended the run only if
-// SIGKILL did.
+// mayHaveEnded reports whether k can have ended the run of e. If the agent did not know the container, the runtime must
+// report the run as killed for memory, or the container must be the pod's only one. The kill of a child ended the run
+// only if SIGKILL did.
 func (k *Kill) mayHaveEnded(e *End) bool {
 	if e.Container == "" || k.UID != e.Pod.ReportedUID() || k.node != e.Pod.Node || k.ContainerID != "" && k.ContainerID != e.Run.ID {
 		return false
@@ -161,11 +186,13 @@ func (l *Log) AddKills(node metric.NodeName, kills []Kill, pods map[metric.PodUI
 		}
 		c := p.ContainerByID(k.ContainerID)
 		k.node, k.unnamed = node, c == nil
+		k.dropUnknownLimit()
 		k.origin = k.key()
 		if now.Sub(k.At) > l.opts.MaxAge || k.At.Sub(now) > l.opts.MaxAge || !k.isValid() || !l.keepKill(&k) {
 			continue
 		}
-		if changed[k.UID] = true; k.Scope == Child && c != nil {
+		changed[k.UID] = true
+		if k.Scope == Child && c != nil {
 			l.add(End{Pod: p, Container: c.Name, Run: Run{ID: k.ContainerID}, At: k.At, Seen: now, Node: state, Kill: &k}, now)
 		}
 	}
@@ -177,9 +204,8 @@ func (l *Log) AddKills(node metric.NodeName, kills []Kill, pods map[metric.PodUI
 // isValid reports whether an agent can have found k.
 func (k *Kill) isValid() bool {
 	const longest = 1024 // of a path
-	scopes := []Scope{"", InContainer, InPod, InSlice, InNode}
-	return k.UID != "" && len(k.UID)+len(k.ContainerID)+len(k.Slice)+len(k.Namespace)+len(k.Pod)+len(k.Container)+len(k.Doubt) <= longest && (k.Process == nil || len(k.Process.Name) <= longest) && !k.At.Before(k.After) &&
-		slices.Contains(scopes, k.Limit) && (k.Scope == Child || k.Scope != "" && slices.Contains(scopes, k.Scope))
+	return k.UID != "" && len(k.UID)+len(k.ContainerID)+len(k.Slice)+len(k.Namespace)+len(k.Pod)+len(k.Container)+len(k.Doubt) <= longest &&
+		(k.Process == nil || len(k.Process.Name) <= longest) && !k.At.Before(k.After)
 }
 
 // keepKill keeps k, and reports whether it is new, was counted up or has its name now.
@@ -209,7 +235,7 @@ func (l *Log) Killed() map[metric.Entity]int {
 		}
 	}
 	for _, e := range ends {
-		if e.Kill == nil && (e.Run.Reason != "OOMKilled" || !e.Run.EndedBySIGKILL() && childCounted[e.Run.ID]) || e.Kill != nil && e.Kill.Doubt == Late && childCounted[e.Run.ID] {
+		if !e.countsAsKill(childCounted[e.Run.ID]) {
 			continue
 		}
 		n := 1
@@ -223,6 +249,17 @@ func (l *Log) Killed() map[metric.Entity]int {
 		counts[metric.Entity{Kind: metric.Node, Node: e.Pod.Node}] += n
 	}
 	return counts
+}
+
+// countsAsKill reports whether e counts as a kill. childCounted means that a child of the same run counts.
+func (e *End) countsAsKill(childCounted bool) bool {
+	switch {
+	case e.Kill != nil:
+		return e.Kill.Doubt != Late || !childCounted
+	case e.Run.Reason != "OOMKilled":
+		return false
+	}
+	return e.Run.EndedBySIGKILL() || !childCounted
 }
 
 // Kills returns the kills that are known, the oldest first.

@@ -78,7 +78,8 @@ func TestKillsEndRuns(t *testing.T) {
 		"it did not, and it may be the other's": {error137, nil, false},
 		"a static pod":                          {func(p *cluster.Pod) { killed(p); p.ConfigHash = cluster.NewConfigHash("h1") }, func(k *endlog.Kill) { k.UID = "h1" }, true},
 		"an agent that speaks of another's":     {func(p *cluster.Pod) { killed(p); p.Node = "n2" }, nil, false},
-		"a scope that there is not":             {killed, func(k *endlog.Kill) { k.Scope = "all" }, false},
+		"a scope that there is not":             {killed, func(k *endlog.Kill) { k.Scope = "all" }, true},
+		"a limit that there is not":             {killed, func(k *endlog.Kill) { k.Scope, k.Limit = "zone", "zone" }, true},
 		"a process' name without an end":        {killed, func(k *endlog.Kill) { k.Process = &endlog.Process{Name: strings.Repeat("x", 2000)} }, false},
 		"an end before its begin":               {killed, func(k *endlog.Kill) { k.After = k.At.Add(time.Second) }, false},
 	} {
@@ -100,6 +101,22 @@ func TestKillsEndRuns(t *testing.T) {
 			if got != c.want {
 				t.Errorf("%s, and the %s is known first: the end has the kill: %v, want %v", what, first, got, c.want)
 			}
+		}
+	}
+}
+
+// TestLimitOfANewerAgent checks that a kill at a limit that this weir does not know is kept, without the limit.
+func TestLimitOfANewerAgent(t *testing.T) {
+	for scope, want := range map[endlog.Scope]endlog.Scope{"zone": endlog.InContainer, endlog.Child: endlog.Child} {
+		now := noon
+		l := newLog(10, &now)
+		report(l, pod(nil), kill(func(k *endlog.Kill) { k.Scope, k.Limit, k.Slice, k.NUMA, k.Inner = scope, "zone", "/z", true, true }))
+		kills := l.Kills()
+		if len(kills) != 1 {
+			t.Fatalf("scope %s: %d kills are kept, want 1", scope, len(kills))
+		}
+		if k := kills[0]; k.Scope != want || k.Limit != "" || k.Slice != "" || k.Doubt != endlog.Unrecognized || k.NUMA || k.Inner {
+			t.Errorf("scope %s: got %+v, want scope %s, no limit, and the doubt %s", scope, k, want, endlog.Unrecognized)
 		}
 	}
 }

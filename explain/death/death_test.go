@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -254,8 +255,8 @@ func (h history) read(e metric.Entity, id metric.ID, from, to time.Time) iter.Se
 	}
 }
 
-// TestEveryCauseIsShown checks that each cause, and no other, is the result of a transcript, and has a row
-// in the README.
+// TestEveryCauseIsShown checks that each cause is the result of a transcript, and that the README has a row for each
+// cause, and for no other.
 func TestEveryCauseIsShown(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
@@ -280,6 +281,24 @@ func TestEveryCauseIsShown(t *testing.T) {
 		if !strings.Contains(string(readme), "| `"+string(c)+"` |") {
 			t.Errorf("README.md has no row for %s", c)
 		}
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(string(readme), -1) {
+		if !slices.Contains(death.Causes(), death.Cause(row[1])) {
+			t.Errorf("README.md has a row for %s, which is not a cause", row[1])
+		}
+	}
+}
+
+// TestEveryLimitHasACause checks that a kill at each limit has a cause of its own, and a sentence.
+func TestEveryLimitHasACause(t *testing.T) {
+	p := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Containers: []cluster.Container{{Name: "app"}}}
+	limits := map[death.Cause]endlog.Scope{}
+	for _, limit := range endlog.Limits {
+		d := death.Decide(death.Facts{End: &endlog.End{Pod: p, Container: "app", At: noon, Run: endlog.Run{ExitCode: 137}, Kill: &endlog.Kill{Scope: limit, Limit: limit, Logged: true, Processes: 1, At: noon, After: noon}}})
+		if other, known := limits[d.Cause]; known || d.Cause == death.MemoryKill {
+			t.Errorf("limit %s has the cause %s, as %q has: %s", limit, d.Cause, other, d.Message)
+		}
+		limits[d.Cause] = limit
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 
 // kernelDecides reports whether the agent's kill answers the question. It does not if something else than SIGKILL ended
 // the run: see outlivedKill. Nor does it if the agent does not know the limit, and the runtime reports OOMKilled: the
-// readings decide then.
+// readings decide then, unless the agent knows one that this weir does not.
 func (d *decision) kernelDecides(k *endlog.Kill) bool {
-	return (d.End.GoesOn() || d.run.EndedBySIGKILL()) && (k.Limit != "" || k.Doubt == "" || d.run.Reason != "OOMKilled")
+	return (d.End.GoesOn() || d.run.EndedBySIGKILL()) && (k.Limit != "" || k.Doubt == "" || k.Doubt == endlog.Unrecognized || d.run.Reason != "OOMKilled")
 }
 
 // killedByKernel decides if the agent of the node read from the kernel's counters whose limit it was.
@@ -42,6 +42,8 @@ func killedByKernel(d *decision) bool {
 		if k.Limit != endlog.InContainer {
 			advice = cmp.Or(advice, d.fillNames(textsOf(cause).advice))
 		}
+	case k.Doubt == endlog.Unrecognized:
+		return d.conclude(MemoryKill, Undecided, "killed by the kernel for memory: the agent reports a limit that this weir does not know")
 	case k.Limit == "" && k.Doubt != "":
 		return d.conclude(MemoryKill, Undecided, "killed by the kernel for memory: its counters do not show whose limit was reached")
 	case k.Limit == "":
@@ -68,10 +70,11 @@ func (l *limits) reachedBy(k *endlog.Kill) (cause Cause, reached, advice string)
 }
 
 var doubts = map[endlog.Doubt]string{
-	endlog.Earlier:   "the limit was reached some seconds before the kernel counted the kill: another kill may have been due to it",
-	endlog.Late:      "the container had processes for a second after the kill, and SIGKILL ended it within ten seconds",
-	endlog.Several:   "several limits were reached, or several runs ended, at that time: this one fits best",
-	endlog.Uncounted: "the kernel of the node does not count whose limit is reached: it does in cgroup version 2, from Linux 5.2 on",
+	endlog.Earlier:      "the limit was reached some seconds before the kernel counted the kill: another kill may have been due to it",
+	endlog.Late:         "the container had processes for a second after the kill, and SIGKILL ended it within ten seconds",
+	endlog.Several:      "several limits were reached, or several runs ended, at that time: this one fits best",
+	endlog.Uncounted:    "the kernel of the node does not count whose limit is reached: it does in cgroup version 2, from Linux 5.2 on",
+	endlog.Unrecognized: "the agent is newer than this weir, and reports a limit that this weir does not know",
 }
 
 // doubt returns why the limit is not certain, and adds what makes it certain; empty if it is. That a node ran out of

@@ -65,3 +65,13 @@ func TestEventMessages(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryLimitHasAMessage checks that the message of each limit names it.
+func TestEveryLimitHasAMessage(t *testing.T) {
+	none := eventMessage(&endlog.Kill{Processes: 1})
+	for _, limit := range endlog.Limits {
+		if got := eventMessage(&endlog.Kill{Scope: limit, Limit: limit, Logged: true, Processes: 1}); len(got) <= len(none) {
+			t.Errorf("limit %s: got %q, want more than %q", limit, got, none)
+		}
+	}
+}
