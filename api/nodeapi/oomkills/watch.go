@@ -98,11 +98,10 @@ func (w *Watch) run(ctx context.Context) error {
 // look records what the kernel killed.
 func (w *Watch) look(now time.Time) {
 	kills, err := w.Look(now)
-	if failing := err != nil; failing != w.failing {
-		if w.failing = failing; failing {
-			w.log.Warn("some kills by the kernel, or the names of processes, may be missed", zap.Error(err))
-		}
+	if err != nil && !w.failing {
+		w.log.Warn("some kills by the kernel, or the names of processes, may be missed", zap.Error(err))
 	}
+	w.failing = err != nil
 	if len(kills) == 0 {
 		return
 	}
@@ -141,10 +140,7 @@ func attributeToOnlyContainer(k *endlog.Kill, p *cluster.Pod) {
 			users++
 		}
 	}
-	if users > 1 {
-		return
-	}
-	if k.Limit = endlog.InContainer; k.Scope == endlog.InPod {
-		k.Scope = k.Limit
+	if users <= 1 {
+		k.SetLimit(endlog.InContainer, "")
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// The bounds of the log. A kill is about 130 records, and on a node that is full one for each process. The
-// kernel logs at most ten kills in five seconds in full. A record takes 2 µs to read (BenchmarkLog), so
+// The bounds of the log. A kill takes about 130 records, and one more for each process that the kernel could choose: those
+// of the cgroup whose limit was reached or, if the node has no memory left, all of the node. The kernel logs at most ten kills in five seconds in full. A record takes 2 µs to read (BenchmarkLog), so
 // that a flood costs 1% of a processor; the kernel then overwrites records before they are read.
 const (
 	recordsPerRead = 1000
@@ -136,9 +136,7 @@ func (w *Watcher) completeFromLog(k *endlog.Kill) {
 			k.Process = &v.Process
 		}
 		if !k.Logged && (k.Limit == "" || k.Limit == endlog.InNode || k.Doubt != "") {
-			if v.setLimit(k); k.Scope != endlog.Child {
-				k.Scope = k.Limit
-			}
+			v.setLimitOf(k)
 		}
 		k.Inner = k.Inner || k.Limit == endlog.InContainer && v.isInner()
 		killed[v.ID]++
@@ -197,18 +195,18 @@ func (w *Watcher) isUndecided(v *victim) bool {
 	return false
 }
 
-// setLimit sets whose limit was reached.
-func (v *victim) setLimit(k *endlog.Kill) {
-	k.Logged, k.Doubt, k.Slice, k.NUMA, k.Inner = true, "", "", v.NUMA, v.isInner()
+// setLimitOf sets whose limit was reached for k.
+func (v *victim) setLimitOf(k *endlog.Kill) {
+	k.Logged, k.Doubt, k.NUMA, k.Inner = true, "", v.NUMA, v.isInner()
 	switch kind := podcgroup.Parse(v.Limit).Kind; {
 	case v.Limit == "":
-		k.Limit = endlog.InNode
+		k.SetLimit(endlog.InNode, "")
 	case kind == podcgroup.Container, kind == podcgroup.Inside:
-		k.Limit = endlog.InContainer
+		k.SetLimit(endlog.InContainer, "")
 	case kind == podcgroup.Pod:
-		k.Limit = endlog.InPod
+		k.SetLimit(endlog.InPod, "")
 	default:
-		k.Limit, k.Slice = endlog.InSlice, v.Limit
+		k.SetLimit(endlog.InSlice, v.Limit)
 	}
 }
 

@@ -85,7 +85,7 @@ func (c counters) since(e counters) counters {
 	if c.kills < e.kills || c.oom < e.oom || c.local < e.local || c.groups < e.groups || c.whole < e.whole {
 		return c
 	}
-	return counters{c.kills - e.kills, c.groups - e.groups, c.oom - e.oom, c.local - e.local, c.whole - e.whole}
+	return counters{kills: c.kills - e.kills, groups: c.groups - e.groups, oom: c.oom - e.oom, local: c.local - e.local, whole: c.whole - e.whole}
 }
 
 // New returns a Watcher. What was killed before its first Look is not found.
@@ -101,8 +101,8 @@ func (w *Watcher) Close() error {
 	return w.opts.Log.Close()
 }
 
-// Look returns the kills since the last call: those that are new, and those that were counted up. A cgroup that cannot be read does not affect the
-// others.
+// Look returns the kills since the last call: those that are new, and those that were counted up. A cgroup that cannot
+// be read does not affect the others.
 func (w *Watcher) Look(now time.Time) (found []endlog.Kill, err error) {
 	w.found = nil
 	total, err := w.kills()
@@ -213,7 +213,8 @@ func (w *Watcher) readLevels(p metric.CgroupPath, now time.Time) {
 		if known && c.local > old.oom {
 			old.rose = now
 		}
-		if w.levels[p] = (level{c.local, old.rose}); !ok {
+		w.levels[p] = level{oom: c.local, rose: old.rose}
+		if !ok {
 			delete(w.levels, p)
 		}
 	}
@@ -221,9 +222,9 @@ func (w *Watcher) readLevels(p metric.CgroupPath, now time.Time) {
 
 func above(p metric.CgroupPath) metric.CgroupPath { return metric.CgroupPath(path.Dir(string(p))) }
 
-// visit reads the cgroups of the pods below p, and returns those in which the kernel killed.
-func (w *Watcher) visit(p metric.CgroupPath, now time.Time, first bool, errs *cgroupfs.ErrorList) (changed []metric.CgroupPath) {
-	children, err := cgroupfs.Children(w.opts.Dir, p)
+// visit reads the cgroups of the pods below another one, and returns those in which the kernel killed.
+func (w *Watcher) visit(parent metric.CgroupPath, now time.Time, first bool, errs *cgroupfs.ErrorList) (changed []metric.CgroupPath) {
+	children, err := cgroupfs.Children(w.opts.Dir, parent)
 	errs.Add(err)
 	for _, child := range children {
 		switch ref := podcgroup.Parse(child); ref.Kind {
@@ -235,14 +236,14 @@ func (w *Watcher) visit(p metric.CgroupPath, now time.Time, first bool, errs *cg
 			if !ok {
 				continue
 			}
-			at := w.pods[child]
-			if at == nil {
-				at = &pod{Ref: ref, containers: map[metric.CgroupPath]*container{}}
-				w.pods[child] = at
+			p := w.pods[child]
+			if p == nil {
+				p = &pod{Ref: ref, containers: map[metric.CgroupPath]*container{}}
+				w.pods[child] = p
 			}
-			at.seen = true
+			p.seen = true
 			// Version 1 counts in the container's cgroup only.
-			if !w.opts.Unified || c.kills != at.last.kills {
+			if !w.opts.Unified || c.kills != p.last.kills {
 				changed = append(changed, child)
 				continue // its counters are compared there
 			}
@@ -253,42 +254,43 @@ func (w *Watcher) visit(p metric.CgroupPath, now time.Time, first bool, errs *cg
 }
 
 // update takes the counters of a pod, and returns by how much they rose.
-func (w *Watcher) update(p metric.CgroupPath, c counters, now time.Time, first bool) counters {
-	at, ok := w.pods[p], true
-	if c.local, c.whole = at.last.local, at.last.whole; c.oom != at.last.oom {
-		c, ok = w.readLocal(p, c, at.last)
+func (w *Watcher) update(cgroup metric.CgroupPath, c counters, now time.Time, first bool) counters {
+	p, ok := w.pods[cgroup], true
+	c.local, c.whole = p.last.local, p.last.whole
+	if c.oom != p.last.oom {
+		c, ok = w.readLocal(cgroup, c, p.last)
 	}
-	d := c.since(at.last)
-	at.last = c
+	d := c.since(p.last)
+	p.last = c
 	if ok && !first && d.local > 0 {
-		at.own = now
+		p.own = now
 	}
 	if ok && !first && d.oom > d.local {
-		at.below = now
+		p.below = now
 	}
 	return d
 }
 
 // readContainers finds which containers of a pod the kernel killed in, and at which limit.
-func (w *Watcher) readContainers(p metric.CgroupPath, after, now time.Time, first bool, errs *cgroupfs.ErrorList) {
-	at := w.pods[p]
-	c, _ := w.read(p, errs)
-	d := w.update(p, c, now, first)
-	k := endlog.Kill{UID: at.UID, After: after, At: now}
-	names, err := cgroupfs.Children(w.opts.Dir, p)
+func (w *Watcher) readContainers(cgroup metric.CgroupPath, after, now time.Time, first bool, errs *cgroupfs.ErrorList) {
+	p := w.pods[cgroup]
+	c, _ := w.read(cgroup, errs)
+	d := w.update(cgroup, c, now, first)
+	k := endlog.Kill{UID: p.UID, Scope: endlog.InContainer, After: after, At: now}
+	names, err := cgroupfs.Children(w.opts.Dir, cgroup)
 	errs.Add(err)
 	if d.kills > 0 && !first {
-		k.Limit, k.Slice, k.Doubt = w.limit(p, now)
-		k.Files = k.Limit == endlog.InPod && w.hasFiles(p, names)
+		limit, slice, doubt := w.limit(cgroup, now)
+		k.SetLimit(limit, slice)
+		k.Doubt, k.Files = doubt, limit == endlog.InPod && w.hasFiles(cgroup, names)
 	}
-	k.Scope = cmp.Or(k.Limit, endlog.InContainer)
 	left := d.kills
 	for _, name := range names {
 		c, ok := w.read(name, errs)
 		if !ok {
 			continue
 		}
-		in := at.container(name)
+		in := p.container(name)
 		d, known := w.updateContainer(name, in, c)
 		if d.kills == 0 || first {
 			continue
@@ -299,7 +301,7 @@ func (w *Watcher) readContainers(p metric.CgroupPath, after, now time.Time, firs
 		f.Inner = f.Limit == endlog.InContainer && known && d.oom > 0 && d.local == 0
 		w.addContainer(in, &f, d.whole > 0)
 	}
-	maps.DeleteFunc(at.containers, func(name metric.CgroupPath, c *container) bool {
+	maps.DeleteFunc(p.containers, func(name metric.CgroupPath, c *container) bool {
 		return c.undecided == nil && !slices.Contains(names, name)
 	})
 	if left > 0 && !first && w.opts.Unified {
@@ -334,7 +336,8 @@ func (w *Watcher) addContainer(in *container, f *endlog.Kill, whole bool) {
 	if u := in.undecided; u != nil { // it is counted up
 		f.Processes, f.New, f.After, f.Whole = f.Processes+u.Processes, f.New+u.New, u.After, f.Whole || u.Whole
 	}
-	if in.undecided = f; whole {
+	in.undecided = f
+	if whole {
 		in.undecided = nil
 		w.found = append(w.found, *f)
 	}
@@ -349,18 +352,18 @@ func newKill(k endlog.Kill, processes, groups uint64) endlog.Kill {
 	return k
 }
 
-// limit returns whose limit was reached if a scan finds a kill in pod p now. The kernel counts the limit before the kill,
+// limit returns whose limit was reached if a scan finds a kill in a pod now. The kernel counts the limit before the kill,
 // so that an earlier scan may have seen it. That is doubted, because it may have led to another kill.
-func (w *Watcher) limit(p metric.CgroupPath, now time.Time) (endlog.Scope, metric.CgroupPath, endlog.Doubt) {
-	if _, counted := w.levels[above(p)]; !counted {
+func (w *Watcher) limit(cgroup metric.CgroupPath, now time.Time) (endlog.Scope, metric.CgroupPath, endlog.Doubt) {
+	if _, counted := w.levels[above(cgroup)]; !counted {
 		return "", "", endlog.Uncounted
 	}
-	if at := w.pods[p]; at.below.Before(now) && at.own.Before(now) {
-		w.readLevels(above(p), now) // after the kill, so that they have its limit
+	if p := w.pods[cgroup]; p.below.Before(now) && p.own.Before(now) {
+		w.readLevels(above(cgroup), now) // after the kill, so that they have its limit
 	}
-	scope, slice, doubt := w.reached(p, now)
+	scope, slice, doubt := w.reached(cgroup, now)
 	if scope == endlog.InNode {
-		if scope, slice, doubt = w.reached(p, now.Add(-maxLimitToKill)); scope != endlog.InNode {
+		if scope, slice, doubt = w.reached(cgroup, now.Add(-maxLimitToKill)); scope != endlog.InNode {
 			doubt = cmp.Or(doubt, endlog.Earlier)
 		}
 	}
@@ -368,9 +371,9 @@ func (w *Watcher) limit(p metric.CgroupPath, now time.Time) (endlog.Scope, metri
 }
 
 // reached returns the lowest limit that scans saw reached since some time; the node's if none was.
-func (w *Watcher) reached(p metric.CgroupPath, since time.Time) (scope endlog.Scope, slice metric.CgroupPath, doubt endlog.Doubt) {
-	at := w.pods[p]
-	switch below, own := !at.below.Before(since), !at.own.Before(since); {
+func (w *Watcher) reached(cgroup metric.CgroupPath, since time.Time) (scope endlog.Scope, slice metric.CgroupPath, doubt endlog.Doubt) {
+	p := w.pods[cgroup]
+	switch below, own := !p.below.Before(since), !p.own.Before(since); {
 	case below && own:
 		return "", "", ""
 	case below:
@@ -379,7 +382,7 @@ func (w *Watcher) reached(p metric.CgroupPath, since time.Time) (scope endlog.Sc
 		return endlog.InPod, "", ""
 	}
 	scope = endlog.InNode
-	for q := above(p); q != "/"; q = above(q) {
+	for q := above(cgroup); q != "/"; q = above(q) {
 		if w.levels[q].rose.Before(since) {
 			continue
 		}
