@@ -8,16 +8,16 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// alike is how far apart two kills may be that fit an end as well: scans are a second apart, and statuses cut to one.
-const alike = 2 * time.Second
-
-const sure = time.Duration(-1) // comes before all others
+// sameTime is how far apart two kills may be that fit an end equally well: scans are a second apart, and statuses are
+// cut to the second.
+const sameTime = 2 * time.Second
 
 // match is an end with a kill that can have caused it.
 type match struct {
-	end  key
-	kill *Kill
-	away time.Duration // in time; sure if the kill is known to be that of the run
+	end      key
+	kill     *Kill
+	namesRun bool          // the kill is known to be that of the run
+	distance time.Duration // in time; 0 if namesRun
 }
 
 // matchKills finds the kills of all ends in some pods, whichever of them was known first. l is locked.
@@ -31,34 +31,22 @@ func (l *Log) matchKills(pods map[metric.PodUID]bool) {
 	if len(kills) == 0 {
 		return
 	}
-	var all []match
-	var ends []key
-	for k, e := range l.ends {
-		if len(kills[k.uid]) > 0 {
-			ends = append(ends, k)
-		}
-		for _, kill := range kills[k.uid] {
-			switch {
-			case e.GoesOn() || !kill.mayHaveEnded(e):
-			case kill.namesRun(e):
-				all = append(all, match{k, kill, sure})
-			default:
-				all = append(all, match{k, kill, e.At.Sub(kill.At).Abs()})
-			}
-		}
-	}
-	found, ended := choose(all)
+	all, ends := l.possibleMatches(kills)
+	chosen, lastEnd := assign(all)
+	doubted := doubtful(all, chosen, lastEnd)
 	for _, k := range ends {
 		e := *l.ends[k] // readers may have the old one
 		var known *Kill
 		if e.Kill != nil {
 			known = l.kills[e.Kill.origin]
 		}
+		m, found := chosen[k]
 		switch {
 		case e.GoesOn():
-			e.retracted = ended[known] && known.At.Sub(known.After) <= Cleanup // else there are earlier ones
-		case found[k] != nil:
-			e.Kill = found[k]
+			_, endedRun := lastEnd[known]
+			e.retracted = endedRun && known.At.Sub(known.After) <= Cleanup // else there are earlier ones
+		case found:
+			e.Kill = m.kill.asEnd(doubted[k])
 		case known != nil: // it is that of another end
 			e.Kill = nil
 		}
@@ -66,41 +54,77 @@ func (l *Log) matchKills(pods map[metric.PodUID]bool) {
 	}
 }
 
-// choose gives each end one kill: the kill that names its run, else the nearest in time. A kill ends at most as many
-// runs as it has processes. ended has the kills that ended a run.
-func choose(all []match) (found map[key]*Kill, ended map[*Kill]bool) {
+// possibleMatches returns which of the kills can have caused which ends, and all ends in their pods. l is locked.
+func (l *Log) possibleMatches(kills map[metric.PodUID][]*Kill) (all []match, ends []key) {
+	for k, e := range l.ends {
+		if len(kills[k.uid]) > 0 {
+			ends = append(ends, k)
+		}
+		for _, kill := range kills[k.uid] {
+			if e.GoesOn() || !kill.mayHaveEnded(e) {
+				continue
+			}
+			m := match{end: k, kill: kill, namesRun: kill.namesRun(e)}
+			if !m.namesRun {
+				m.distance = e.At.Sub(kill.At).Abs()
+			}
+			all = append(all, m)
+		}
+	}
+	return all, ends
+}
+
+// assign gives each end one kill: the kill that names its run, else the nearest in time. A kill ends at most as many
+// runs as it has processes. lastEnd has the last end that a kill was given to.
+func assign(all []match) (chosen map[key]match, lastEnd map[*Kill]key) {
 	slices.SortFunc(all, func(a, b match) int {
-		return cmp.Or(cmp.Compare(a.away, b.away), a.kill.At.Compare(b.kill.At), cmp.Compare(a.end.container, b.end.container), cmp.Compare(a.end.started, b.end.started))
+		switch {
+		case a.namesRun && !b.namesRun:
+			return -1
+		case b.namesRun && !a.namesRun:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.distance, b.distance), a.kill.At.Compare(b.kill.At), cmp.Compare(a.end.container, b.end.container), cmp.Compare(a.end.started, b.end.started))
 	})
-	found, ended = map[key]*Kill{}, map[*Kill]bool{}
-	chosen, runs, last := map[key]match{}, map[*Kill]uint64{}, map[*Kill]key{}
+	chosen, lastEnd = map[key]match{}, map[*Kill]key{}
+	runs := map[*Kill]uint64{}
 	for _, m := range all {
 		if _, known := chosen[m.end]; !known && runs[m.kill] < max(1, m.kill.Processes) {
-			chosen[m.end], last[m.kill], ended[m.kill] = m, m.end, true
+			chosen[m.end], lastEnd[m.kill] = m, m.end
 			runs[m.kill]++
 		}
 	}
+	return chosen, lastEnd
+}
+
+// doubtful returns the ends whose kill is in doubt: one with another limit fits as well, or the kill fits another end as
+// well, which got none.
+func doubtful(all []match, chosen map[key]match, lastEnd map[*Kill]key) map[key]bool {
 	doubted := map[key]bool{}
 	for _, m := range all {
-		best, known := chosen[m.end]
+		end := m.end
+		best, found := chosen[end]
 		switch {
-		case !known: // the kill may be that of this end
-			m.end = last[m.kill]
-			best = chosen[m.end]
+		case !found:
+			end = lastEnd[m.kill]
+			best = chosen[end]
 		case best.kill.Limit == m.kill.Limit && best.kill.Slice == m.kill.Slice:
 			continue
 		}
-		doubted[m.end] = doubted[m.end] || best.away != sure && (m.away-best.away).Abs() <= alike
+		doubted[end] = doubted[end] || !best.namesRun && (m.distance-best.distance).Abs() <= sameTime
 	}
-	for end, m := range chosen {
-		k := *m.kill
-		if doubted[end] {
-			k.Doubt = cmp.Or(k.Doubt, Several)
-		}
-		if k.Scope == Child {
-			k.Scope, k.Doubt = cmp.Or(k.Limit, InContainer), Late
-		}
-		found[end] = &k
+	return doubted
+}
+
+// asEnd returns k as the kill that ended a run. If it is that of a child, the run had seemed to go on: see Late.
+func (k *Kill) asEnd(doubted bool) *Kill {
+	end := *k
+	if doubted {
+		end.Doubt = cmp.Or(end.Doubt, Several)
 	}
-	return found, ended
+	if end.Scope == Child {
+		end.Scope, end.Doubt = InContainer, Late
+		end.SetLimit(end.Limit, end.Slice)
+	}
+	return &end
 }
