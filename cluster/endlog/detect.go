@@ -37,6 +37,12 @@ func isBeingStopped(p *cluster.Pod) bool {
 	return !p.Deleted.IsZero() || p.Stop != nil && (p.Phase == cluster.Failed || p.Phase == cluster.Succeeded && p.Stop.Disruption == cluster.ByKubelet)
 }
 
+// endedByItself reports whether the pod had ended before it was deleted. The API server removes such a pod at once, and
+// marks any other one as deleted before its kubelet ends it.
+func endedByItself(p *cluster.Pod) bool {
+	return !isBeingStopped(p) && (p.Phase == cluster.Failed || p.Phase == cluster.Succeeded)
+}
+
 // Ends returns the ends that the change of a pod from before to after shows. before is nil for a pod
 // that was not known. after is nil for a pod that is gone; final is then its last state, or nil if that
 // was not seen. Ends longer ago than age, before now, are left out.
@@ -54,7 +60,7 @@ func Ends(before, after, final *cluster.Pod, now time.Time, age time.Duration) [
 	}
 	var ends []End
 	switch {
-	case wasAlive(before, last) && (gone || isBeingStopped(last) && !runs(last)):
+	case wasAlive(before, last) && (gone && !endedByItself(last) || isBeingStopped(last) && !runs(last)):
 		if !last.Mirror { // the kubelet makes it again when it starts, and the static pod goes on
 			ends = []End{{Pod: last, At: endOf(last, gone, now), Seen: now, Gone: gone, Unwatched: gone && final == nil}}
 		}
@@ -129,6 +135,24 @@ func newRun(before *cluster.Pod, c *cluster.Container) (r Run, ok bool) {
 	return r, !known || earlier.ID != r.ID || !earlier.Started.Equal(r.Started)
 }
 
+// missed returns how many runs of a container ended since before, without the last one: a status has no other.
+func missed(before *cluster.Pod, c *cluster.Container) int {
+	earlier := before.Container(c.Name)
+	if earlier == nil {
+		return 0
+	}
+	return max(0, endedRuns(c)-endedRuns(earlier)-1)
+}
+
+// endedRuns returns how many runs of a container have ended. Its restarts are counted when it starts again.
+func endedRuns(c *cluster.Container) int {
+	n := int(c.Restarts)
+	if _, ok := runOf(c); ok && c.State != cluster.StateRunning {
+		n++
+	}
+	return n
+}
+
 // containerEnds returns the ends of runs that before did not have.
 func containerEnds(before, after *cluster.Pod, now time.Time) (ends []End) {
 	for i := range after.Containers {
@@ -144,7 +168,7 @@ func containerEnds(before, after *cluster.Pod, now time.Time) (ends []End) {
 			}
 			at = now
 		}
-		e := End{Pod: after, Container: c.Name, Run: run, At: at, Seen: now, Resize: after.Resize}
+		e := End{Pod: after, Container: c.Name, Run: run, At: at, Seen: now, Resize: after.Resize, Missed: missed(before, c)}
 		if before != nil && before.Resize != nil { // after has nothing about a container that does not run
 			e.Resize = before.Resize
 		}

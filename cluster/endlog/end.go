@@ -25,6 +25,8 @@ type End struct {
 	Gone bool
 	// Unwatched means that the pod was found missing in a list, so that its last state may be old.
 	Unwatched bool
+	// Missed is how many earlier runs of the container ended since weir looked last, and are not known.
+	Missed int
 	// Node is the state of the pod's node when weir learnt of the end.
 	Node NodeState
 	// Resize is the resize of the pod that its node had not applied while the run lasted; nil for most.

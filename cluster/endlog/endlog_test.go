@@ -51,6 +51,9 @@ func shown(ends []endlog.End) string {
 		if e.Container != "" {
 			text = fmt.Sprintf("%s %d %s", e.Container, e.Run.ExitCode, noon.Sub(e.At))
 		}
+		if e.Missed > 0 {
+			text += fmt.Sprintf(" missed %d", e.Missed)
+		}
 		if e.Gone {
 			text += " gone"
 		}
@@ -104,6 +107,21 @@ func TestEnds(t *testing.T) {
 	f("an eviction through the API that came to nothing", pod(nil), and(ends("EvictionByEvictionAPI"), stop), nil, "app 143 1s, proxy 143 1s")
 	f("a new pod that was evicted", nil, and(fails, stop), nil, "pod 1s")
 	f("a new pod that was refused", nil, and(fails, func(p *cluster.Pod) { p.Containers, p.Started = nil, time.Time{} }), nil, "")
+	failed := func(p *cluster.Pod) { p.Phase = cluster.Failed }
+	f("a pod that had failed is gone at once", pod(nil), nil, and(failed, stop), "app 143 1s, proxy 143 1s")
+	f("a pod is deleted, fails and is gone", pod(nil), nil, and(remove, failed, stop), "pod 1s gone")
+	f("a pod that the kubelet evicted is gone", pod(nil), nil, and(fails, stop), "pod 1s gone")
+	restarts := func(n int32) func(*cluster.Pod) { return func(p *cluster.Pod) { p.Containers[0].Restarts = n } }
+	f("it ended and runs for the fourth time", pod(nil), and(crash, again, restarts(4)), nil, "app 3 1s missed 3")
+	f("it ended and waits for the fourth time", pod(nil), and(crash, restarts(3)), nil, "app 3 1s missed 3")
+	f("it waited, and ended again", and(crash), and(func(p *cluster.Pod) {
+		p.Containers[0].ID = "app-2"
+		crash(p)
+	}, restarts(1)), nil, "app 3 1s")
+	f("it waited, ran and runs again", and(crash), and(func(p *cluster.Pod) {
+		p.Containers[0].ID = "app-2"
+		crash(p)
+	}, again, restarts(2)), nil, "app 3 1s")
 	waits := func() *cluster.Pod { return pod(func(p *cluster.Pod) { p.Phase, p.Containers = cluster.Pending, nil }) }
 	f("a pod that waited has started, and is gone", waits(), nil, and(remove), "pod 0s gone")
 	f("a pod that waited has started, and was stopped", waits(), and(fails, stop), nil, "pod 1s")

@@ -30,7 +30,7 @@ import (
 // TestTranscripts runs the files in testdata. go test PKG -args -rewrite writes their output again.
 // Times are relative to the end, which is at 12:00:00.
 //
-//	death [container=app] [exit=137] [reason=OOMKilled] [signal=9] [started=-10m] [ended=never] [phase=Failed] [deleted=30s]
+//	death [container=app] [exit=137] [reason=OOMKilled] [signal=9] [started=-10m] [ended=never] [missed=2] [phase=Failed] [deleted=30s]
 //	      [gone] [unwatched] [node=gone|notready] [nodememory=8Gi] [podlimit=1Gi] [noevents] [nowords]
 //	      [dropped]: the kubelet wrote no Event when the run started; [since=-10m]: from when on Events are known
 //	    stop Evicted [DisruptionTarget's reason]: message       what the pod's status has
@@ -121,7 +121,7 @@ func factsOf(t *testing.T, d *datadriven.TestData) death.Facts {
 		pod.Deleted = moment(t, a["deleted"])
 	}
 	end := &endlog.End{
-		Pod: pod, Container: a["container"], At: noon, Seen: noon.Add(time.Second), Gone: has("gone"), Unwatched: has("unwatched"),
+		Pod: pod, Container: a["container"], At: noon, Seen: noon.Add(time.Second), Missed: int(a.number("missed")), Gone: has("gone"), Unwatched: has("unwatched"),
 		Node: endlog.NodeState{Known: a["node"] != "gone", Ready: a["node"] == ""},
 	}
 	if a["nodememory"] != "" {

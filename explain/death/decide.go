@@ -139,6 +139,9 @@ func (d *decision) describeRun() {
 		text += ", after " + humanize.Duration(r.Ended.Sub(r.Started))
 	}
 	d.fact(fromServer, "%s", text)
+	if n := d.End.Missed; n > 0 {
+		d.fact(fromServer, "%s of the container ended since weir looked last: how is not known", humanize.Count(n, "earlier run"))
+	}
 	if r.Message != "" && d.Words {
 		d.fact(fromServer, "message of the container: %s", humanize.Excerpt(r.Message, 300))
 	}
