@@ -165,6 +165,9 @@ func (c *Controller) getEntry(o *scalingObject) *entry {
 	defer c.mu.Unlock()
 	e := c.mu.entries[o.objectKey]
 	if e == nil || e.uid != o.uid {
+		if e != nil { // the object was created again, perhaps with another target
+			c.selectors.Delete(e.selectorOwner)
+		}
 		e = &entry{uid: o.uid}
 		c.mu.entries[o.objectKey] = e
 	}

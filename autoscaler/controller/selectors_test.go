@@ -65,6 +65,9 @@ func TestOverlapping(t *testing.T) {
 		slices.SortFunc(want, func(a, b types.NamespacedName) int { return strings.Compare(a.Name, b.Name) })
 		cmptest.Equal(t, text, want, c.overlapping(owners[n], pods))
 	}
+	hpa, second := add(hpaKind, "hpa", "web", "app=api"), add(hpaKind, "second", "web", "app=api")
+	want := []types.NamespacedName{hpa.namespacedName(), second.namespacedName()}
+	cmptest.Equal(t, "two HPAs of one target", want, c.overlapping(hpa, []autoscaler.PodInput{{Name: "c", Labels: sets["c"]}}))
 	for _, o := range c.catalog.mu.objects {
 		o.mode = decisionreport.DryRun
 	}

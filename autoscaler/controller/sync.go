@@ -215,14 +215,16 @@ func (c *Controller) readTarget(ctx context.Context, o *scalingObject, e *entry,
 	l.Scale, l.handle, l.ScaleErr = c.opts.Scales.Get(ctx, o.namespace, o.spec.ScaleTargetRef)
 	l.Now = time.Now()
 	if l.ScaleErr != nil {
-		if scaleclient.IsPermanent(l.ScaleErr) {
+		if o.kind != hpaKind && scaleclient.IsPermanent(l.ScaleErr) {
 			c.selectors.Delete(e.selectorOwner) // its target's former pods may belong to another object now
 		}
 		return l
 	}
 	selector, err := scaleclient.Selector(l.Scale.Selector)
 	if err != nil {
-		c.selectors.Delete(e.selectorOwner)
+		if o.kind != hpaKind { // Kubernetes' controller keeps the last selector of an HPA until the HPA is deleted
+			c.selectors.Delete(e.selectorOwner)
+		}
 		l.PodsErr = err // then no metric is read
 		return l
 	}
@@ -244,13 +246,15 @@ type selectorOwner struct {
 	target scaleclient.WorkloadID
 }
 
-// overlapping returns the object and the other objects of its kind that scale other targets and
-// have one of its pods, sorted by name.
+// overlapping returns the object and the other objects of its kind that have one of its pods, sorted by name. Autoscalers
+// of one target are left out: only one of them writes (see findConflict). Of HPAs of one target, Kubernetes' controller
+// scales by none.
 func (c *Controller) overlapping(own selectorOwner, pods []autoscaler.PodInput) []types.NamespacedName {
 	found := map[types.NamespacedName]bool{own.namespacedName(): true}
 	for i := range pods {
 		for other := range c.selectors.Matching(own.namespace, pods[i].Labels) {
-			if other.kind == own.kind && other.target != own.target && !c.neverWrites(other.objectKey) {
+			apart := other.target != own.target || own.kind == hpaKind
+			if other.kind == own.kind && apart && !c.neverWrites(other.objectKey) {
 				found[other.namespacedName()] = true
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -98,6 +99,20 @@ func (e *Evaluator) Evaluate(ctx context.Context, object types.NamespacedName, s
 	return res, nil
 }
 
+// notScaled returns a note if Kubernetes' controller does not scale because other HPAs have pods of the target, too. This
+// one's specification does not show them.
+func notScaled(status *autoscalingv2.HorizontalPodAutoscalerStatus) (notes []string) {
+	if status == nil {
+		return nil
+	}
+	for _, c := range status.Conditions {
+		if c.Type == autoscalingv2.ScalingActive && c.Status == corev1.ConditionFalse && c.Reason == "AmbiguousSelector" {
+			notes = append(notes, "Kubernetes' controller does not scale it: "+c.Message)
+		}
+	}
+	return notes
+}
+
 // podMetrics returns the pods and metrics of the requested time.
 func (e *Evaluator) podMetrics(o Options) (source PodMetrics, now time.Time, notes []string, err error) {
 	now = time.Now()
@@ -106,7 +121,7 @@ func (e *Evaluator) podMetrics(o Options) (source PodMetrics, now time.Time, not
 	}
 	switch {
 	case o.At.IsZero():
-		return e.PodMetrics, now, nil, nil
+		return e.PodMetrics, now, notScaled(o.Status), nil
 	case o.At.After(now):
 		return nil, now, nil, fmt.Errorf("%w: %s is in the future", ErrTimeUnknown, o.At.UTC().Format(time.RFC3339))
 	case e.PodMetricsAt == nil:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -92,6 +93,8 @@ func TestEvaluate(t *testing.T) {
 	f("earlier: 160%", Options{At: noon.Add(-5 * time.Minute)}, 8, true, 1)
 	f("earlier, of a known count", Options{At: noon.Add(-5 * time.Minute), Replicas: &six}, 8, true, 0)
 	f("another count above what may be", Options{Replicas: ptr(12)}, 10, true, 0)
+	ambiguous := &autoscalingv2.HorizontalPodAutoscalerStatus{Conditions: []autoscalingv2.HorizontalPodAutoscalerCondition{{Type: autoscalingv2.ScalingActive, Status: corev1.ConditionFalse, Reason: "AmbiguousSelector"}}}
+	f("although Kubernetes does not scale", Options{Status: ambiguous}, 2, true, 1)
 	f("held by what is remembered", Options{Memory: &autoscaler.Memory{Recommendations: []autoscaler.ReplicaRecommendation{{Replicas: 3, At: noon.Add(-time.Minute)}}}}, 3, false, 0)
 }
 
