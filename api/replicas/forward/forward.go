@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -59,13 +60,32 @@ func New(o Options) func(http.Handler) http.Handler {
 }
 
 type forwarder struct {
-	opts        Options
-	next        http.Handler
+	opts Options
+	next http.Handler
+	// slow has a leader that did not begin an answer in time, for requests that ask others (see asksOthers), and for the
+	// rest. unreachable has one that could not be reached.
+	slow        [2]atomic.Pointer[unreachableLeader]
 	unreachable atomic.Pointer[unreachableLeader]
 	lastLogged  atomic.Pointer[time.Time] // when a failure was last logged
 }
 
-// unreachableLeader is a leader that could not be reached.
+// asksOthers returns 1 for metrics that adapters and Prometheus servers answer, else 0. A leader that waits for them has
+// the numbers of nodes and pods nevertheless.
+func asksOthers(r *http.Request) int {
+	for _, group := range []string{"custom.metrics.k8s.io", "external.metrics.k8s.io"} {
+		if strings.HasPrefix(r.URL.Path, "/apis/"+group+"/") {
+			return 1
+		}
+	}
+	return 0
+}
+
+// avoid reports whether a leader is not tried again yet.
+func avoid(l *unreachableLeader, leader string) bool {
+	return l != nil && l.url == leader && time.Now().Before(l.until)
+}
+
+// unreachableLeader is a leader that is not tried until a time.
 type unreachableLeader struct {
 	url   string
 	until time.Time
@@ -79,7 +99,7 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	leader, transport, self := f.opts.Leader()
 	target, err := url.Parse(leader)
-	if l := f.unreachable.Load(); self || err != nil || target.Host == "" || l != nil && l.url == leader && time.Now().Before(l.until) {
+	if self || err != nil || target.Host == "" || avoid(f.unreachable.Load(), leader) || avoid(f.slow[asksOthers(r)].Load(), leader) {
 		f.next.ServeHTTP(w, r)
 		return
 	}
@@ -156,7 +176,7 @@ func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.
 			if cause := context.Cause(ctx); cause != nil {
 				err = cause
 			}
-			f.leaderFailed(target.String(), err)
+			f.leaderFailed(r, target.String(), err)
 			f.next.ServeHTTP(w, r)
 		},
 	}
@@ -164,11 +184,14 @@ func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.
 }
 
 // leaderFailed records and logs why the leader did not answer.
-func (f *forwarder) leaderFailed(leader string, err error) {
+func (f *forwarder) leaderFailed(r *http.Request, leader string, err error) {
 	now := time.Now()
 	message := "the leader cannot be reached; this replica answers the request itself"
 	var answer leaderStatus
 	switch {
+	case errors.Is(err, errTimeout):
+		message = "the leader is slow; this replica answers the request itself"
+		f.slow[asksOthers(r)].Store(&unreachableLeader{leader, now.Add(f.opts.Pause)})
 	case !errors.As(err, &answer):
 		f.unreachable.Store(&unreachableLeader{leader, now.Add(f.opts.Pause)})
 	case answer == http.StatusUnauthorized, answer == http.StatusForbidden:

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
@@ -184,6 +186,39 @@ func TestPause(t *testing.T) {
 		}
 	}
 }
+
+// A leader that waits for an adapter or a Prometheus is asked for the numbers of nodes and pods nevertheless.
+func TestSlowMetricsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := map[string]int{}
+		transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+			asked[r.URL.Path]++
+			if strings.Contains(r.URL.Path, "/external.") {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("leader"))}, nil
+		})
+		h := forward.New(forward.Options{Leader: func() (string, http.RoundTripper, bool) { return "https://192.0.2.1:443", transport, false }, Pause: time.Hour})(here)
+		for range 2 {
+			for path, want := range map[string]string{"/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue": "here", "/apis/metrics.k8s.io/v1/pods": "leader"} {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+				if got := w.Body.String(); got != want {
+					t.Errorf("%s: answered %q, want %q", path, got, want)
+				}
+			}
+		}
+		if want := map[string]int{"/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue": 1, "/apis/metrics.k8s.io/v1/pods": 2}; !maps.Equal(asked, want) {
+			t.Errorf("the leader was asked %v, want %v", asked, want)
+		}
+	})
+}
+
+// roundTripper is a transport.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // If the client goes away, the leader is not treated as failed.
 func TestReaderGoesAway(t *testing.T) {
