@@ -152,11 +152,11 @@ const putBack = -4_000_000_000 * int64(1e9)
 // cgroup's modification time.
 func (identifier *Identifier) start(c *candidate) int64 {
 	l, in := identifier.line(c), &identifier.sample(c).Instance
-	start, origin, path, id := l.start, l.origin, l.path, l.container
+	start, origin := l.start, l.origin
 	if start == 0 {
-		start, origin, path, id = in.Start, in.Origin, in.Path, in.ID
+		start, origin = in.Start, in.Origin
 	}
-	if start == 0 || origin == metric.StartCgroup || origin == metric.StartReported && path != "" && id == "" {
+	if start == 0 || origin == metric.StartCgroup {
 		return 0
 	}
 	start += l.shift

@@ -287,13 +287,13 @@ func mayBeOne(a, b *metric.Instance) bool {
 	return l == run.Same || l == run.Undecided
 }
 
-// fillInstance copies fields that i lacks from o, which is the same instance.
+// fillInstance copies fields that i lacks from o, which is the same instance. A modification time is no start.
 func fillInstance(i, o *metric.Instance) {
 	i.UID, i.ID = cmp.Or(i.UID, o.UID), cmp.Or(i.ID, o.ID)
 	if i.Path == "" {
 		i.Path, i.Inode = o.Path, o.Inode
 	}
-	if i.Start == 0 {
+	if i.Start == 0 || i.Origin == metric.StartCgroup && o.Start != 0 {
 		i.Start, i.Origin = o.Start, o.Origin
 	}
 	if i.Processes < 0 {

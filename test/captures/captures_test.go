@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors"
+	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 	"github.com/weir-metrics/weir/test/cmptest"
 )
@@ -68,6 +70,33 @@ func TestReplay(t *testing.T) {
 			}
 			cmptest.Equal(t, fmt.Sprintf("go test -rewrite writes %s again", golden), string(want), page.String())
 		})
+	}
+}
+
+// The endpoints have different starts of one node: the summary the boot, cAdvisor the time at which its cgroup changed.
+func TestTwoEndpointsOfANode(t *testing.T) {
+	sink := memory.New(memory.Options{})
+	pipelines := []*processors.Pipeline{processors.New(processors.Options{}), processors.New(processors.Options{})}
+	for _, r := range rounds(t, "10-version-2")[:3] {
+		for i, e := range endpoints[1:] {
+			b := new(metric.Batch)
+			e.fill(t, r, e.parser(), b)
+			pipelines[i].Process(r.facts, b, b.Ended)
+			if err := sink.Write(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s, ok := sink.Snapshot().Lookup(metric.Entity{Kind: metric.Node, Node: node})
+	for _, id := range []metric.ID{metric.FilesystemUsage, metric.CPUUsage} {
+		if !ok || !s.Values.Has(id) {
+			t.Errorf("the node has no %v", id)
+		}
+	}
+	// The root cgroup of this capture changed 38 s after the boot.
+	boot := time.Unix(1795464950, 0)
+	if got := time.Unix(0, s.Instance.Start); got.Sub(boot).Abs() > 2*time.Second {
+		t.Errorf("the node started at %v, want %v", got, boot)
 	}
 }
 

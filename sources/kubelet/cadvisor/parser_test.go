@@ -116,8 +116,15 @@ func TestCapturesAgreeWithReferenceParser(t *testing.T) {
 		got := map[string]string{}
 		for i := range b.Samples {
 			s := &b.Samples[i]
-			if want := starts[string(s.Instance.Path)]; s.Instance.Start != want || (s.Instance.Origin == metric.StartReported) != (want != 0) {
-				t.Errorf("%s: %v starts at %d, want %d", path, s.Entity, s.Instance.Start, want)
+			want, origin := starts[string(s.Instance.Path)], metric.StartUnknown
+			switch {
+			case want != 0 && s.Instance.ID != "":
+				origin = metric.StartReported
+			case want != 0:
+				origin = metric.StartCgroup
+			}
+			if s.Instance.Start != want || s.Instance.Origin != origin {
+				t.Errorf("%s: %v starts at %d of origin %v, want %d of origin %v", path, s.Entity, s.Instance.Start, s.Instance.Origin, want, origin)
 			}
 			for id, v := range s.Values.All() {
 				// The network of a pod or node repeats the values of eth0.
@@ -170,7 +177,7 @@ func TestExactValues(t *testing.T) {
 	if len(pod) != 2 {
 		t.Fatalf("got %d samples of the pod, want its cgroup's and its sandbox's", len(pod))
 	}
-	if got, want := pod[0].Instance, (metric.Instance{UID: uid, Path: cgroup, Start: 1795227034e9, Origin: metric.StartReported, Processes: 2}); got != want {
+	if got, want := pod[0].Instance, (metric.Instance{UID: uid, Path: cgroup, Start: 1795227034e9, Origin: metric.StartCgroup, Processes: 2}); got != want {
 		t.Errorf("the pod's cgroup is %+v, want %+v", got, want)
 	}
 	payloadtest.Want(t, pod[0], metric.CPUUsage, 384054901958)

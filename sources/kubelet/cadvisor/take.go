@@ -187,6 +187,9 @@ func (p *Parser) completeSamples() {
 		in := c.instance
 		if c.start > 0 {
 			in.Start, in.Origin = c.start, metric.StartReported
+			if c.role == roleOther || c.role == rolePod { // children of the cgroup move it; other endpoints have other starts
+				in.Origin = metric.StartCgroup
+			}
 		}
 		if c.hasProcesses {
 			in.Processes = c.own + c.below
