@@ -88,6 +88,9 @@ func measureMetric(s *metric.Sample, id metric.ID) measurement {
 	if s == nil || id == metric.CPUUsageRate || id == metric.MemoryWorkingSet {
 		return l
 	}
+	if resourceusage.Ends(id) {
+		l.run = resourceusage.RunOf(s)
+	}
 	v, ok := s.Values.Get(id)
 	l.complete = ok && s.Servable(g) && !math.IsNaN(v) && !math.IsInf(v, 0)
 	if l.metricMissing = !ok && s.Servable(g); l.metricMissing {

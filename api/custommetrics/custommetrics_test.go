@@ -380,7 +380,7 @@ func TestEndedRun(t *testing.T) {
 	w.facts = w.facts.With(cluster.FactsChange{Synced: true, At: noon, Nodes: []*cluster.Node{{Name: "n1"}}, Pods: []*cluster.Pod{running("a", hourAgo), running("b", hourAgo)}})
 	b := batch("n1")
 	for _, name := range []string{"a", "b"} {
-		numbers := map[metric.ID]float64{metric.CPUUsageRate: 1e9, metric.MemoryWorkingSet: 1 << 20}
+		numbers := map[metric.ID]float64{metric.CPUUsageRate: 1e9, metric.MemoryWorkingSet: 1 << 20, metric.CPUUtilization: 2}
 		e := pod("n1", "shop", name)
 		add(b, container(e, "app"), 0, 15*time.Second, numbers).Instance.Start = hourAgo.UnixNano()
 		numbers[metric.NetworkRxRate] = 5
@@ -393,6 +393,8 @@ func TestEndedRun(t *testing.T) {
 		{"Pod shop/a", "cpu_usage_cores", "", "shop/a has no cpu_usage_cores: a container of the pod started after its node was last read (NodeNotScrapedYet)"},
 		{"Pod shop/a", "memory_working_set_bytes", "", "shop/a has no memory_working_set_bytes: a container of the pod started after its node was last read (NodeNotScrapedYet)"},
 		{"Pod shop/a", "cpu_usage_cores", "container=app", "shop/a has no cpu_usage_cores: a container of the pod started after its node was last read (NodeNotScrapedYet)"},
+		{"Pod shop/a", "cpu_utilization_ratio", "", "shop/a has no cpu_utilization_ratio: a container of the pod started after its node was last read (NodeNotScrapedYet)"},
+		{"Pod shop/b", "cpu_utilization_ratio", "", "Pod shop/b 2 at 0s over 0s"},
 		{"Pod shop/a", "network_receive_bytes_per_second", "", "Pod shop/a 5 at 0s over 15s"},
 		{"Pod shop/b", "cpu_usage_cores", "", "Pod shop/b 1 at 0s over 15s"},
 		{"Pod shop/b", "cpu_usage_cores", "container=app", "Pod shop/b 1 at 0s over 15s"},

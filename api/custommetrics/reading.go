@@ -73,9 +73,9 @@ func (m *metricRequest) readEntity(e metric.Entity) (reading, bool) {
 }
 
 // hasEnded reports whether the value is of a run that the API server knows to have ended since its
-// node was read. Other groups than CPU and memory are served until the next read.
+// node was read. Numbers that are not of CPU or memory are served until the next read.
 func (m *metricRequest) hasEnded(s *metric.Sample) bool {
-	if g := m.descriptor.Group; g != metric.CPU && g != metric.Memory {
+	if !resourceusage.Ends(m.descriptor.ID) {
 		return false
 	}
 	p, run := m.facts.Pod(s.Entity.PodRef()), resourceusage.RunOf(s)

@@ -183,6 +183,13 @@ func MayServePod(p *cluster.Pod, u *PodUsage) bool {
 	return u.MeasuredAt >= p.RunsChangedAt() || u.removeEnded(p)
 }
 
+// Ends reports whether a metric is that of a run, and is withheld when the run has ended: CPU, memory, and their shares of
+// the requests.
+func Ends(id metric.ID) bool {
+	g := id.Describe().Group
+	return g == metric.CPU || g == metric.Memory || id == metric.CPUUtilization || id == metric.MemoryUtilization
+}
+
 // PodHasEnded reports whether the CPU and memory of a pod are of a run that ended after they were
 // measured, by the rule of MayServePod. p may be nil. r is the Run of the pod's own sample, and
 // containers returns the samples of its containers. It is called only if a run of p changed since.
