@@ -287,7 +287,8 @@ func mayBeOne(a, b *metric.Instance) bool {
 	return l == run.Same || l == run.Undecided
 }
 
-// fillInstance copies fields that i lacks from o, which is the same instance. A modification time is no start.
+// fillInstance copies fields that i lacks from o, which is the same instance. The modification time of a cgroup does not
+// count as a start.
 func fillInstance(i, o *metric.Instance) {
 	i.UID, i.ID = cmp.Or(i.UID, o.UID), cmp.Or(i.ID, o.ID)
 	if i.Path == "" {
