@@ -100,15 +100,19 @@ func readNode(ctx context.Context, read func(context.Context) (*stats.Summary, e
 	return s, err
 }
 
-// pods returns the node's pods that have not ended.
+// pods returns the node's pods that have not ended, with the requests that are allocated to them.
 func (g *Guard) pods() ([]*corev1.Pod, error) {
 	list, err := g.opts.Pods()
 	if err != nil {
 		return nil, fmt.Errorf("list the node's pods: %w", err)
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(p *corev1.Pod) bool {
-		return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-	}), nil
+	var pods []*corev1.Pod
+	for _, p := range list {
+		if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+			pods = append(pods, withAllocation(p))
+		}
+	}
+	return pods, nil
 }
 
 // blockedUntil is a pod that is skipped until a time.

@@ -96,7 +96,7 @@ func (n *node) read(context.Context) (*stats.Summary, error) {
 		s.Pods = append(s.Pods, stats.PodStats{
 			PodRef:     stats.PodReference{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)},
 			Memory:     &stats.MemoryStats{Time: at, WorkingSetBytes: &usage},
-			Containers: []stats.ContainerStats{{Name: "app", Rootfs: &stats.FsStats{UsedBytes: &usage}, Logs: &stats.FsStats{UsedBytes: new(uint64(0))}}},
+			Containers: []stats.ContainerStats{{Name: "app", Memory: &stats.MemoryStats{WorkingSetBytes: &usage}, Rootfs: &stats.FsStats{UsedBytes: &usage}, Logs: &stats.FsStats{UsedBytes: new(uint64(0))}}},
 		})
 	}
 	free := n.free // the summary must not share a figure with the node, which changes
