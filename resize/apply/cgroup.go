@@ -108,7 +108,7 @@ func expectedValues(g *Cgroup, c *resize.ContainerResources, change resize.Resou
 		if !limit.Set {
 			return nil
 		}
-		return []cgroupValue{{"the memory limit", g.MemoryLimit, []int64{limit.Value}}}
+		return []cgroupValue{{"the memory limit", g.MemoryLimit, memoryLimits(limit.Value)}}
 	}
 	shares := max(2, request.Value*1024/1000)
 	list := []cgroupValue{{"cpu.shares", g.Shares, []int64{shares}}, {"cpu.weight", g.Weight, weights(shares)}}
@@ -117,6 +117,12 @@ func expectedValues(g *Cgroup, c *resize.ContainerResources, change resize.Resou
 		list = append(list, cgroupValue{"the CPU quota", g.Quota, []int64{max(1000, limit.Value**g.Period/1000)}})
 	}
 	return list
+}
+
+// memoryLimits returns the values that a memory limit has in a cgroup: the kernel rounds it down to whole
+// pages, of 4, 16 or 64 KiB.
+func memoryLimits(limit int64) []int64 {
+	return []int64{limit, limit &^ (4<<10 - 1), limit &^ (16<<10 - 1), limit &^ (64<<10 - 1)}
 }
 
 // weights returns the values of cpu.weight (1 to 10,000) that runtimes set for cpu.shares (2 to 262,144).

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// TestInspect checks that only values that the node reports are compared.
-func TestInspect(t *testing.T) {
+// TestCheckCgroups checks that only values that the node reports are compared.
+func TestCheckCgroups(t *testing.T) {
 	pod := &resize.PodResources{Containers: []resize.ContainerResources{{Name: "app", Running: true,
 		Requests: resize.Amounts{CPU: resize.Of(100), Memory: resize.Of(64 << 20)}, Limits: resize.Amounts{Memory: resize.Of(128 << 20), CPU: resize.Of(5)}}}}
 	number := func(n int64) *int64 { return &n }
@@ -33,6 +33,11 @@ func TestInspect(t *testing.T) {
 	f(resize.CPU, true, "cpu.shares of /app is 512, and should be 102", own, Cgroup{Path: "/app", Container: "app", Shares: number(512)})
 	f(resize.Memory, true, "", own, Cgroup{Container: "app", MemoryLimit: number(128 << 20), Shares: number(7)})
 	f(resize.Memory, true, "the memory limit of /app is -1, and should be 134217728", own, Cgroup{Path: "/app", Container: "app", MemoryLimit: number(-1)})
+	pod.Containers[0].Limits.Memory = resize.Of(500_000_000)
+	for _, n := range []int64{500_000_000, 499_998_720, 499_990_528, 499_974_144} { // as it is, and in pages of 4, 16 and 64 KiB
+		f(resize.Memory, true, "", own, Cgroup{Container: "app", MemoryLimit: number(n)})
+	}
+	f(resize.Memory, true, "the memory limit of /app is 499994624, and should be 500000000, 499998720, 499990528 or 499974144", own, Cgroup{Path: "/app", Container: "app", MemoryLimit: number(499_994_624)})
 	pod.Containers[0].Running = false
 	f(resize.CPU, false, "container app does not run", own)
 }

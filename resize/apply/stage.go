@@ -3,6 +3,7 @@ package apply
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -142,14 +143,11 @@ func podLevelStage(p *corev1.Pod, c resize.ResourceChange) ResizeState {
 		return ResizeState{Asked, fmt.Sprintf("the kubelet has %s of %s allocated to the pod", allocated.String(), c.Resource)}
 	}
 	got, want := p.Status.Resources.Limits[name], withOverhead(c.Limit)
-	if c.Limit.Set && got.Cmp(*want) != 0 && (name != corev1.ResourceMemory || got.Value()/pageSize != want.Value()/pageSize) {
+	if c.Limit.Set && got.Cmp(*want) != 0 && (name != corev1.ResourceMemory || !slices.Contains(memoryLimits(want.Value()), got.Value())) {
 		return ResizeState{InProgress, fmt.Sprintf("the kubelet reports a %s limit of %s for the pod", c.Resource, got.String())}
 	}
 	return ResizeState{Stage: Done}
 }
-
-// pageSize is the unit of the memory limit of a cgroup.
-const pageSize = 4096
 
 // difference describes how the resources differ from a change. It is empty if they do not.
 func difference(r *corev1.ResourceRequirements, c resize.ResourceChange) string {

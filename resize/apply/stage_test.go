@@ -11,7 +11,9 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/test/capture"
 )
 
@@ -113,5 +115,15 @@ func TestStageOfOthers(t *testing.T) {
 	f(func(p *corev1.Pod) { p.Status.Conditions = nil }, ResizeState{InProgress, "the kubelet reports a cpu request of 200m for main"})
 	if got, want := StageOf(nil, s.asked(t)), (ResizeState{Gone, "the pod was deleted"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestLimitInPages checks the memory limit of a whole pod on nodes with other sizes of pages.
+func TestLimitInPages(t *testing.T) {
+	for got, want := range map[string]Stage{"500M": Done, "499998720": Done, "499990528": Done, "499974144": Done, "499994624": InProgress, "400M": InProgress} {
+		p := &corev1.Pod{Status: corev1.PodStatus{Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(got)}}}}
+		if s := podLevelStage(p, resize.ResourceChange{Resource: resize.Memory, Limit: resize.Of(500_000_000)}); s.Stage != want {
+			t.Errorf("%s: got %v, want %s", got, s, want)
+		}
 	}
 }
