@@ -112,8 +112,8 @@ func expectedValues(g *Cgroup, c *resize.ContainerResources, change resize.Resou
 	}
 	shares := max(2, request.Value*1024/1000)
 	list := []cgroupValue{{"cpu.shares", g.Shares, []int64{shares}}, {"cpu.weight", g.Weight, weights(shares)}}
-	if limit.Set && g.Period != nil {
-		// A kubelet sets no quota below 1 ms, and no quota for a limit of zero.
+	if limit.Set && g.Period != nil && g.Quota != nil && *g.Quota >= 0 {
+		// A kubelet sets no quota below 1 ms, no quota for a limit of zero, and none at all with cpuCFSQuota: false.
 		list = append(list, cgroupValue{"the CPU quota", g.Quota, []int64{max(1000, limit.Value**g.Period/1000)}})
 	}
 	return list

@@ -30,6 +30,9 @@ func TestCheckCgroups(t *testing.T) {
 	f(resize.CPU, true, "", own, Cgroup{Container: "app", Shares: number(102)})
 	// Limits below 10m give the same quota as 10m.
 	f(resize.CPU, true, "", own, Cgroup{Container: "app", Quota: number(1000), Period: number(100_000)})
+	// A kubelet with cpuCFSQuota: false sets none.
+	f(resize.CPU, true, "", own, Cgroup{Container: "app", Weight: number(4), Quota: number(-1), Period: number(100_000)})
+	f(resize.CPU, true, "the CPU quota of /app is 2000, and should be 1000", own, Cgroup{Path: "/app", Container: "app", Quota: number(2000), Period: number(100_000)})
 	f(resize.CPU, true, "cpu.shares of /app is 512, and should be 102", own, Cgroup{Path: "/app", Container: "app", Shares: number(512)})
 	f(resize.Memory, true, "", own, Cgroup{Container: "app", MemoryLimit: number(128 << 20), Shares: number(7)})
 	f(resize.Memory, true, "the memory limit of /app is -1, and should be 134217728", own, Cgroup{Path: "/app", Container: "app", MemoryLimit: number(-1)})
