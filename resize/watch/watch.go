@@ -31,7 +31,7 @@ type Pod struct {
 	// Ready is whether the pod is ready, and Ended why it ended; empty while it lives.
 	Ready bool
 	Ended string
-	// Containers have the requests of the change, also in the state before it.
+	// Containers have the requests that the change makes smaller, also in the state before it.
 	Containers []Container
 }
 

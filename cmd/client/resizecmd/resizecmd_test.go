@@ -537,6 +537,8 @@ func TestTranscripts(t *testing.T) {
 						w.scaleBy(words[2])
 					case "grows":
 						w.grows = words[2]
+					case "uses":
+						w.memory, w.grows = words[2], words[2]
 					}
 				case "weir":
 					if i := slices.Index(words, "trace.csv"); i > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/resize"
+	"github.com/weir-metrics/weir/resize/apply"
 	"github.com/weir-metrics/weir/resize/watch"
 )
 
@@ -31,7 +33,7 @@ const (
 var errLeft = errors.New("the watch was interrupted")
 
 // beginWatch reads the pods as they are before the change, and describes what will be watched. It fails if
-// a container uses more memory than it is to request.
+// a container uses more memory than a smaller request that it is to have.
 func (w *workloadChange) beginWatch(ctx context.Context, page *humanize.Page) error {
 	if w.watchFor == 0 {
 		page.Line(0, humanize.Plain, "Nothing will be watched afterwards (--watch 0).")
@@ -130,7 +132,7 @@ type podUse struct {
 	} `json:"containers"`
 }
 
-// readPods returns the states of the pods, with the requests that they are to have. unread is what could not
+// readPods returns the states of the pods, with the smaller requests that they are to have. unread is what could not
 // be read.
 func (w *workloadChange) readPods(ctx context.Context) (states []watch.Pod, unread string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -151,9 +153,23 @@ func (w *workloadChange) readPods(ctx context.Context) (states []watch.Pod, unre
 	return states, unread, nil
 }
 
-// stateOf returns the state of a pod, with the requests of the change.
+// lowered returns the changes that make a request of a pod smaller.
+func (w *workloadChange) lowered(p *corev1.Pod) []resize.ResourceChange {
+	before, _ := w.template.Undo(w.wanted)
+	if i := slices.IndexFunc(w.pods, func(plan *apply.Plan) bool { return plan.UID == string(p.UID) }); i >= 0 {
+		undo, _ := w.pods[i].Undo()
+		before = undo.Changes
+	}
+	return slices.DeleteFunc(slices.Clone(w.wanted), func(c resize.ResourceChange) bool {
+		return !slices.ContainsFunc(before, func(b resize.ResourceChange) bool {
+			return b.Container == c.Container && b.Resource == c.Resource && c.Request.Value < b.Request.Value
+		})
+	})
+}
+
+// stateOf returns the state of a pod, with the requests that the change makes smaller.
 func (w *workloadChange) stateOf(p *corev1.Pod, used []podUse) watch.Pod {
-	state := watch.Pod{Name: p.Name}
+	state, lowered := watch.Pod{Name: p.Name}, w.lowered(p)
 	for _, c := range p.Status.Conditions {
 		state.Ready = state.Ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	}
@@ -166,7 +182,7 @@ func (w *workloadChange) stateOf(p *corev1.Pod, used []podUse) watch.Pod {
 		if t := s.LastTerminationState.Terminated; t != nil {
 			c.LastEnd = fmt.Sprintf("%s, exit code %d", t.Reason, t.ExitCode)
 		}
-		for _, change := range w.wanted {
+		for _, change := range lowered {
 			if change.Container == c.Name && change.Resource == resize.Memory {
 				c.Requests.Memory = change.Request
 			} else if change.Container == c.Name {
