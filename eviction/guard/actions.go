@@ -19,11 +19,18 @@ const maxActions = 20
 // from the list of pods.
 const skipTime = 5 * time.Minute
 
+// kubeletReclaims is how long mode observe leaves it to the kubelet to remove unused objects, before it
+// reports that a pod would be evicted: the kubelet looks every ten seconds, and then evicts by itself.
+const kubeletReclaims = 20 * time.Second
+
 // carryOut carries out a round's decision, and returns the round with the results.
 func (g *Guard) carryOut(ctx context.Context, r *Round) *Round {
 	after := *r
 	if len(after.Decision.Reclaim) > 0 {
 		after.Outcomes = g.opts.Executor.Reclaim(ctx, after.Decision)
+		if g.opts.Executor.Mode() == execute.Observe && !hadTime(after.Decision) {
+			return &after
+		}
 		s, err := readNode(ctx, g.opts.Read)
 		if s != nil {
 			err = nil // a figure that the summary lacks counts as not met
@@ -37,6 +44,12 @@ func (g *Guard) carryOut(ctx context.Context, r *Round) *Round {
 		g.rememberResult(&after.Outcomes[i])
 	}
 	return &after
+}
+
+// hadTime reports whether the kubelet has had the time to remove unused objects.
+func hadTime(d *eviction.Decision) bool {
+	t := &d.Thresholds[d.Acting]
+	return d.At.Sub(t.Since) >= t.Threshold.Grace+kubeletReclaims
 }
 
 // execute carries out the kills of a decision. A pod that is evicted for a soft threshold may have

@@ -314,8 +314,17 @@ func TestACollectionIsFollowedByARead(t *testing.T) {
 		cmptest.Equal(t, "words", []string{
 			"would remove every ended container for nodefs.available; the mode is observe",
 			"would remove every unused image for nodefs.available; the mode is observe",
-			"would evict pod web/app with a grace period of 1 s, for nodefs.available; the mode is observe",
 		}, said(r))
+		if r.Decision.Outcome != eviction.OutcomeReclaim || r.Decision.Victim < 0 {
+			t.Errorf("got %v and pod %d, want the kubelet to remove first, and the pod named", r.Decision.Outcome, r.Decision.Victim)
+		}
+		// The kubelet removed them, and that did not suffice.
+		time.Sleep(kubeletReclaims)
+		cmptest.Equal(t, "words", []string{
+			"would remove every ended container for nodefs.available; the mode is observe",
+			"would remove every unused image for nodefs.available; the mode is observe",
+			"would evict pod web/app with a grace period of 1 s, for nodefs.available; the mode is observe",
+		}, said(n.timer(g)))
 		read := g.opts.Read
 		n.reads = 0
 		n.refreshed = nil
@@ -325,7 +334,7 @@ func TestACollectionIsFollowedByARead(t *testing.T) {
 			}
 			return read(ctx)
 		}
-		time.Sleep(10 * time.Second)
+		time.Sleep(5 * time.Second)
 		r = n.timer(g)
 		if r.Decision.Outcome != eviction.OutcomeReclaimed || len(r.Outcomes) != 2 {
 			t.Errorf("got %v, %v; want the collection to suffice", r.Decision.Outcome, said(r))
