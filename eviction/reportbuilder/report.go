@@ -123,12 +123,17 @@ func summaryText(r *evictionreport.EvictionReport) string {
 	return name + normalText(r)
 }
 
+// evictedText returns what happens to the next pod, which depends on the mode.
+func evictedText(r *evictionreport.EvictionReport) string {
+	if r.Mode == string(execute.Observe) {
+		return "would be evicted; the mode is observe"
+	}
+	return "is evicted"
+}
+
 // evictingText returns the summary if a pod is, or would be, evicted.
 func evictingText(r *evictionreport.EvictionReport) string {
-	verb := "is evicted"
-	if r.Mode == string(execute.Observe) {
-		verb = "would be evicted; the mode is observe"
-	}
+	verb := evictedText(r)
 	if r.Outcome == string(eviction.OutcomeLocalLimit) {
 		pod, more := "", 0
 		for i := range r.Exceeded {
@@ -190,7 +195,7 @@ func pressureText(r *evictionreport.EvictionReport) string {
 func noEvictionText(r *evictionreport.EvictionReport, s *evictionreport.Signal, t *evictionreport.Threshold) string {
 	switch {
 	case t.State == evictionreport.GracePeriod:
-		return fmt.Sprintf("; if that lasts for another %s, %s is evicted", humanize.Seconds(t.RemainingSeconds), victimName(s))
+		return fmt.Sprintf("; if that lasts for another %s, %s %s", humanize.Seconds(t.RemainingSeconds), victimName(s), evictedText(r))
 	case s.Ranking == nil:
 		return "; no pod is evicted for this signal, since no figure shows which pod causes it"
 	case s.Ranking.Next == "":
