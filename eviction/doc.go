@@ -22,11 +22,7 @@
 // verify this. Where the kubelet's order is random, this package has a fixed order: hard thresholds
 // before soft ones, then the order of Signals; pods with equal keys by name.
 //
-// It differs from the kubelet in four points. It accepts the kernel's pressure stall figures as
-// signals (ParsePressure), and waits after an eviction until their averages have settled
-// (Input.Evicted). It evicts no pod for a figure that cannot be right (Observation.Doubt), unless
-// Settings.Parity is set. It skips its own pod (Input.Self). It skips pods that cannot be evicted
-// now (Input.Blocked).
+// What differs from the kubelet is listed in docs/eviction-rules.md.
 //
 // Files:
 //
@@ -38,6 +34,8 @@
 //   - observe.go: the signals' figures in a summary, and why a figure cannot be right.
 //   - rank.go: the order in which pods are evicted, and the usage that decides the order.
 //   - limits.go: the requests of a pod; pods that exceed a limit of local storage.
-//   - admit.go: critical pods, and which new pods a node under pressure admits.
+//   - critical.go: pods that are never evicted.
+//   - admit.go: which new pods a node under pressure admits.
+//   - contention.go: the node conditions of KEP-5394, for which no pod is evicted.
 //   - message.go: the kubelet's messages and annotations.
 package eviction

@@ -150,7 +150,7 @@ func summarizeWithSeason(r Resource, o *Options, pods []PodUsage) (*UsageFigure,
 }
 
 // summarize returns the usage in pods as one number, without a season and a risk, and all valid points; nil if there are none.
-// It keeps the valid points in pods.
+// The valid points, which are copies, replace those of pods.
 func summarize(r Resource, o *Options, pods []PodUsage) (*UsageFigure, []UsagePoint) {
 	f, total := &UsageFigure{}, 0
 	for i := range pods {

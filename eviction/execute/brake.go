@@ -69,8 +69,8 @@ type clusterBrake struct {
 	nodes     int       // of the cluster, at counted
 	counted   time.Time
 	uid       types.UID // of the Node
-	alone     time.Time // when a pod was last killed without a place
-	// aloneBefore is what alone was before the present attempt.
+	aloneAt   time.Time // when a pod was last killed without a place
+	// aloneBefore is what aloneAt was before the present attempt.
 	aloneBefore time.Time
 	// seen has the Leases of other nodes by name.
 	seen map[string]observedLease
@@ -116,13 +116,13 @@ var errBusy = errors.New("the API server did not answer in time which other node
 // its Lease. If the API server refuses that, or does not answer within urgentTime, the node evicts
 // nevertheless.
 func (b *clusterBrake) take(ctx context.Context, now time.Time, urgent bool) (retry time.Time, err error) {
-	b.aloneBefore, b.claimed = b.alone, false
+	b.aloneBefore, b.claimed = b.aloneAt, false
 	if b.namespace == "" || now.Before(b.until) {
 		return time.Time{}, nil
 	}
 	// Being urgent changes neither of these refusals before the time to try again.
 	final := errors.As(b.refused, new(errStopped)) || errors.Is(b.refused, errBusy)
-	alone := urgent && (b.alone.IsZero() || now.Sub(b.alone) >= actedTime)
+	alone := urgent && (b.aloneAt.IsZero() || now.Sub(b.aloneAt) >= actedTime)
 	if !now.Before(b.retry) || alone && !final {
 		if urgent {
 			var cancel context.CancelFunc
@@ -141,7 +141,7 @@ func (b *clusterBrake) take(ctx context.Context, now time.Time, urgent bool) (re
 	case b.refused == nil:
 		b.retry = time.Time{}
 	case alone && !errors.Is(b.refused, errBusy) && !errors.As(b.refused, new(errStopped)):
-		b.alone = now
+		b.aloneAt = now
 		return time.Time{}, nil
 	}
 	return b.retry, b.refused
@@ -191,7 +191,7 @@ func (b *clusterBrake) request(ctx context.Context, now time.Time, alone bool) e
 	case err == nil && !full:
 		b.until = now.Add(leaseTime)
 	case err == nil, alone && errors.As(err, new(errNoLease)):
-		b.alone = now
+		b.aloneAt = now
 	default:
 		b.withdraw(context.WithoutCancel(ctx), now)
 		return err
@@ -301,7 +301,7 @@ func (b *clusterBrake) used(now time.Time) { b.pending, b.acted = false, now }
 
 // giveBack undoes take if no pod was evicted.
 func (b *clusterBrake) giveBack(ctx context.Context, now time.Time) {
-	b.alone = b.aloneBefore
+	b.aloneAt = b.aloneBefore
 	if b.pending {
 		b.withdraw(ctx, now)
 	}

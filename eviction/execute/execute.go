@@ -136,9 +136,10 @@ func (e *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionO
 	}
 	e.metrics.acting.Observe(time.Since(o.At).Seconds())
 	e.noteFailure(key, o)
-	perhaps := o.Result == Failed && o.sent && isAmbiguous(o.Err) || o.ended
-	e.concludeLease(ctx, o.Result == Evicted || o.Result == Killed || o.Result == Requested || perhaps)
-	return o.Result.PodLeaves() || perhaps
+	unanswered := o.Result == Failed && o.sent && isAmbiguous(o.Err)
+	leaves := o.ended || unanswered
+	e.concludeLease(ctx, o.Result == Evicted || o.Result == Killed || o.Result == Requested || leaves)
+	return o.Result.PodLeaves() || leaves
 }
 
 // concludeLease counts an eviction in the pace and keeps the Lease, or gives the Lease back if no pod was

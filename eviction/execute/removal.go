@@ -48,7 +48,7 @@ func (e *Executor) awaitRemoval(ctx context.Context, o *ActionOutcome) {
 	e.metrics.observeRemoval(o)
 }
 
-// isRemoved reports whether the pod is gone. If not, it returns where the pod still is. was is the
+// isRemoved reports whether the pod is gone. If not, it returns where the pod still is. old is the
 // previous answer.
 func (e *Executor) isRemoved(ctx context.Context, o *ActionOutcome, old string) (bool, string) {
 	requested, cancel := context.WithTimeout(ctx, requestTimeout)

@@ -1,8 +1,8 @@
 // Package watch decides whether a change of requests hurts the pods of a workload: states of the pods
 // before and after it in, and the first harm out. It has no clock and asks nobody.
 //
-//	w := watch.New(before)
-//	if harm := w.Look(now, pods, waits); harm != nil { ... } // again and again
+//	w := watch.New(before, waits)
+//	if harm := w.Look(now, pods, waitsNow); harm != nil { ... } // again and again
 package watch
 
 import (
@@ -18,7 +18,7 @@ import (
 const (
 	// notReadyFor is how long a pod that was ready may be not ready.
 	notReadyFor = 20 * time.Second
-	// readingsAbove is how many readings of CPU in a row may be above the request, less one.
+	// readingsAbove is how many readings of CPU in a row, all above the request, count as harm.
 	readingsAbove = 3
 	// moreWaiting is how much more than before a pod may wait, as a share of the time, and moreThrottled how
 	// much longer its threads may be held back, in seconds a second over all CPUs.

@@ -49,8 +49,8 @@ type Scanner struct {
 	}
 }
 
-// podResult is the result of the last scan of a pod, with the start of the scan. took is the
-// duration of the last background scan.
+// podResult is the result of the last scan of a pod, with the start of the scan. duration is
+// that of the last background scan.
 type podResult struct {
 	pod      *PodUsage
 	began    time.Time
