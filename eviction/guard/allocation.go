@@ -1,10 +1,10 @@
 package guard
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 )
 
 // withAllocation returns the pod with the requests that the kubelet has allocated to it, by which the
@@ -42,21 +42,34 @@ func withAllocation(pod *corev1.Pod) *corev1.Pod {
 	return after
 }
 
-// allocated returns the requests that a container's status has, and whether they differ from those of
+// allocated returns the requests of a container with the amounts of its status, and whether they differ from those of
 // its specification. A kubelet that reports no allocation, or an empty one, has it in Resources.
 func allocated(c *corev1.Container, statuses []corev1.ContainerStatus) (requests corev1.ResourceList, differ bool) {
 	i := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == c.Name })
 	if i < 0 {
 		return nil, false
 	}
-	s := &statuses[i]
-	switch {
-	case s.AllocatedResources != nil:
-		requests = s.AllocatedResources
-	case s.Resources != nil:
-		requests = s.Resources.Requests
-	default:
+	allocation := statuses[i].AllocatedResources
+	if allocation == nil && statuses[i].Resources != nil {
+		allocation = statuses[i].Resources.Requests
+	}
+	if allocation == nil {
 		return nil, false
 	}
-	return requests, !equality.Semantic.DeepEqual(requests, c.Resources.Requests)
+	requests = corev1.ResourceList{}
+	maps.Copy(requests, c.Resources.Requests)
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} { // no other can be resized
+		amount, ok := allocation[name]
+		request, asked := requests[name]
+		switch {
+		case ok == asked && amount.Cmp(request) == 0:
+			continue
+		case ok:
+			requests[name] = amount
+		default:
+			delete(requests, name)
+		}
+		differ = true
+	}
+	return requests, differ
 }
