@@ -163,6 +163,40 @@ func TestHistoryOfOldTimes(t *testing.T) {
 	}
 }
 
+// If the preferred source fails, the points are those of a source that goes on.
+func TestHistoryOfAFailedSource(t *testing.T) {
+	sink := New(Options{Preference: []string{"good", "spare"}})
+	p := on("n1", pod("a", "p"))
+	round := func(n int, sources map[string]float64) {
+		for source, memory := range sources {
+			b := at(source, "n1", time.Duration(n)*15*time.Second)
+			use(b, p, 1, memory)
+			write(t, sink, b)
+		}
+	}
+	check := func(name string, points int, memory float64) {
+		t.Helper()
+		got := sink.Snapshot().History(p, metric.MemoryWorkingSet, epoch, epoch.Add(time.Hour))
+		if len(got) != points || math.Abs(got[0].Value-memory) > 0.01 {
+			t.Errorf("%s: got %d points %v, want %d of %v", name, len(got), got, points, memory)
+		}
+	}
+	for n := range 10 {
+		round(n, map[string]float64{"good": 100, "spare": 200})
+	}
+	check("both", 10, 100)
+	for n := 10; n < 14; n++ {
+		round(n, map[string]float64{"spare": 200})
+	}
+	check("the preferred one failed a minute ago", 10, 100)
+	for n := 14; n < 26; n++ {
+		round(n, map[string]float64{"spare": 200})
+	}
+	check("the preferred one failed 4 minutes ago", 26, 200)
+	round(26, map[string]float64{"good": 100})
+	check("it is back", 11, 100)
+}
+
 // If pods come and go on a node for a day, the size of its history stays the same.
 func TestChurnIsBounded(t *testing.T) {
 	sink := New(Options{})

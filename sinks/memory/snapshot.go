@@ -246,7 +246,8 @@ func (s *Snapshot) Pod(ref metric.PodRef) (pod *metric.Sample, containers []*met
 }
 
 // History returns the points of a metric of an entity from one time to another, both included
-// and by the node's clock, oldest first. They come from the most preferred source that has any.
+// and by the node's clock, oldest first. They come from one source: the most preferred one whose
+// last point is at most a historyGap, or two of its intervals, older than the newest of all sources.
 // The node of a pod or container may be empty while the pod is in the snapshot. Metrics without
 // a history, namespaces and the cluster have no points.
 func (s *Snapshot) History(e metric.Entity, id metric.ID, from, to time.Time) []Point {
@@ -258,13 +259,24 @@ func (s *Snapshot) History(e metric.Entity, id metric.ID, from, to time.Time) []
 	if j < 0 || n == nil {
 		return nil
 	}
-	for _, v := range n.sources {
-		if p := v.history.points(&e, &s.tracked[j], j, from.UnixNano(), to.UnixNano()); len(p) > 0 {
-			return p
+	var found []Point
+	newest := int64(math.MinInt64)
+	for _, v := range slices.Backward(n.sources) {
+		p := v.history.points(&e, &s.tracked[j], j, from.UnixNano(), to.UnixNano())
+		if len(p) == 0 {
+			continue
+		}
+		last := p[len(p)-1].Time
+		if newest = max(newest, last); newest-last <= max(2*v.interval, int64(historyGap)) {
+			found = p
 		}
 	}
-	return nil
+	return found
 }
+
+// historyGap is for how long a source may have no point before a less preferred one counts, at least:
+// a few reads may fail, and sources are read at different moments.
+const historyGap = time.Minute
 
 // PastContainers yields the containers that the history has points of, also those that are gone, of one
 // namespace or, if it is empty, of all. A container may be yielded more than once.
