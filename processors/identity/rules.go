@@ -36,7 +36,7 @@ var pairRules = [...]struct {
 	{ruleStart, metric.OlderStart, (*Identifier).wasThereBefore, nil},
 	{ruleStart, metric.OldContainer, (*Identifier).startsBeforePresentRun, nil},
 	{ruleStart, metric.OlderStart, (*Identifier).startsEarlier, nil},
-	{ruleMovement, metric.OlderStart, (*Identifier).rests, nil},
+	{ruleMovement, metric.OlderStart, (*Identifier).rests, (*Identifier).preferMoving},
 }
 
 // applyPairRules rejects the candidates that lose to another one. A candidate that loses to several
@@ -107,22 +107,32 @@ func (identifier *Identifier) startsEarlier(x, y *candidate) bool {
 	return identifier.start(x) != 0 && identifier.start(y) != 0 && run.IsLater(identifier.start(y), identifier.start(x), identifier.limits.Resolution)
 }
 
-// rests is the rule movement: in three new readings the counter of x was equal to the last digit
-// while that of y moved. Where a start is unknown, that is no evidence: y is only preferred. The line
-// that won because its counter moved may rest later.
+// rests is the rule movement: x rests beside y, and their starts are known.
 func (identifier *Identifier) rests(x, y *candidate) bool {
-	l := identifier.line(x)
-	if identifier.line(y).rate <= 0 || identifier.stillFor(y) > 0 || l.id == identifier.t.moved || identifier.stillFor(x) < stillness {
-		return false
+	return identifier.restsBeside(x, y) && identifier.start(x) != 0 && identifier.start(y) != 0
+}
+
+// restsBeside reports whether in three new readings the counter of x was equal to the last digit while
+// that of y moved. The line that won because its counter moved may rest later.
+func (identifier *Identifier) restsBeside(x, y *candidate) bool {
+	return identifier.line(y).rate > 0 && identifier.stillFor(y) == 0 && identifier.line(x).id != identifier.t.moved && identifier.stillFor(x) >= stillness
+}
+
+// preferMoving prefers a line that moves to the chosen one, if that rests. Where a start is unknown,
+// movement is no evidence: the line that rests is not rejected. If the chosen one moves and another one
+// rests, it has won.
+func (identifier *Identifier) preferMoving() {
+	t := identifier.t
+	for i := range identifier.candidates {
+		for j := range identifier.candidates {
+			x, y := &identifier.candidates[i], &identifier.candidates[j]
+			if !x.rejected && !y.rejected && (identifier.line(x).id == t.chosen || identifier.line(y).id == t.chosen) && identifier.restsBeside(x, y) {
+				t.chosen = identifier.line(y).id
+				t.moved = t.chosen
+				return
+			}
+		}
 	}
-	identifier.t.moved = identifier.line(y).id
-	if identifier.start(x) != 0 && identifier.start(y) != 0 {
-		return true
-	}
-	if l.id == identifier.t.chosen {
-		identifier.t.chosen = identifier.t.moved
-	}
-	return false
 }
 
 // stillness is how many new readings that are equal to the last digit show that a counter is at
@@ -202,6 +212,11 @@ func (identifier *Identifier) reportUnread() {
 	}
 }
 
+// remains reports whether the line with this number has a candidate that is not rejected.
+func (identifier *Identifier) remains(id uint32) bool {
+	return slices.ContainsFunc(identifier.candidates, func(c candidate) bool { return !c.rejected && identifier.line(&c).id == id })
+}
+
 // remaining counts the candidates that are not rejected.
 func (identifier *Identifier) remaining() (n int) {
 	for i := range identifier.candidates {
@@ -216,6 +231,9 @@ func (identifier *Identifier) remaining() (n int) {
 func (identifier *Identifier) rejectFor(c, kept *candidate, reason metric.Reason, rule string) {
 	l, winner := identifier.line(c), identifier.line(kept)
 	l.lostTo = winner.id
+	if rule == ruleMovement && !identifier.remains(identifier.t.moved) {
+		identifier.t.moved = winner.id
+	}
 	if reason == metric.OlderStart && l.uid != "" && winner.uid != "" && l.uid != winner.uid {
 		identifier.rememberOldPod(c.sample, l.uid, winner.uid)
 	}
