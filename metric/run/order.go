@@ -18,9 +18,10 @@ const (
 	Later   // the first began after the second
 )
 
-// Compare returns the relation of instance a to instance b, as two endpoints report them. A name that
-// both have decides. Without one, starts that are equal to the second are of one instance, and starts
-// that are more than Jitter apart are of two.
+// Compare returns the relation of instance a to instance b, as two endpoints report them. Different
+// UIDs or container IDs decide, and equal container IDs or inodes. Equal UIDs do not: a pod has many
+// runs. Without a decision, starts that are equal to the second are of one instance, and starts that
+// are more than Jitter apart are of two.
 func Compare(a, b *metric.Instance) Likeness {
 	if l := compareNames(a, b); l != Undecided {
 		return l
@@ -31,7 +32,7 @@ func Compare(a, b *metric.Instance) Likeness {
 	switch {
 	case Reported(a.Start, a.Origin, Cut).Overlaps(Reported(b.Start, b.Origin, Cut)):
 		return Same
-	case apart(a.Start, b.Start) <= int64(Jitter):
+	case Apart(a.Start, b.Start) <= int64(Jitter):
 		return Undecided
 	case a.Start < b.Start:
 		return Earlier
@@ -63,9 +64,10 @@ func IsLater(start, other int64, resolution time.Duration) bool {
 	return start > other && (IsCut(start) && IsCut(other) || start-other > 2*int64(Near(resolution)))
 }
 
-// Distance returns how far two starts are apart, in nanoseconds. It is 0 if one is the other one cut
-// to the second, and UnknownDistance if one is 0, which means unknown.
-func Distance(a, b int64) int64 {
+// AssignmentDistance returns how far two starts count as apart, in nanoseconds, where reports are
+// assigned to instances: 0 if one is the other one cut to the second, and UnknownDistance if one is 0,
+// which means unknown.
+func AssignmentDistance(a, b int64) int64 {
 	cut := func(start int64) int64 { return start - start%int64(time.Second) }
 	switch {
 	case a == 0 || b == 0:
@@ -73,11 +75,11 @@ func Distance(a, b int64) int64 {
 	case a == b, cut(a) == b, a == cut(b):
 		return 0
 	}
-	return apart(a, b)
+	return Apart(a, b)
 }
 
-// apart returns how far two times are apart, in nanoseconds.
-func apart(a, b int64) int64 { return max(a-b, b-a) }
+// Apart returns how far two times are apart, in nanoseconds.
+func Apart(a, b int64) int64 { return max(a-b, b-a) }
 
 // IsAfterReading reports whether a start lies after a reading of its own counter, by more than times
 // are cut. Then the start is not that of the counter: the node's clock was put back since, or the

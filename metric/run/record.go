@@ -107,7 +107,7 @@ func (r *Record) IsPresent(id metric.ContainerID, start int64, resolution time.D
 
 // hasStart reports whether a start is that of the present run.
 func (r *Record) hasStart(start int64, resolution time.Duration) bool {
-	return start != 0 && !r.Start.IsZero() && apart(start, r.Start.UnixNano()) <= int64(Cut+resolution)
+	return start != 0 && !r.Start.IsZero() && Apart(start, r.Start.UnixNano()) <= int64(Cut+resolution)
 }
 
 // byName decides by container IDs. IDs that both sides have and that differ are of an ended run, or

@@ -73,6 +73,7 @@ func TestCompare(t *testing.T) {
 	f("equal IDs decide", inst(0, "a"), inst(time.Hour, "a"), run.Same)
 	f("other IDs decide", inst(0, "a"), inst(0, "b"), run.Other)
 	f("other UIDs decide", &metric.Instance{UID: "u", ID: "a"}, &metric.Instance{UID: "v", ID: "a"}, run.Other)
+	f("equal UIDs do not", &metric.Instance{UID: "u", Start: ns(0), Origin: metric.StartReported}, &metric.Instance{UID: "u", Start: ns(6 * time.Second), Origin: metric.StartReported}, run.Earlier)
 	f("one cgroup", &metric.Instance{Path: "/a", Inode: 7}, &metric.Instance{Path: "/a", Inode: 7}, run.Same)
 	f("one of them cut", inst(1999*time.Millisecond, ""), inst(time.Second, "a"), run.Same)
 	f("3 s apart", inst(0, ""), inst(3*time.Second, ""), run.Undecided)
@@ -96,11 +97,11 @@ func TestIsLater(t *testing.T) {
 	f(0, time.Minute, time.Millisecond, false)
 }
 
-func TestDistance(t *testing.T) {
+func TestAssignmentDistance(t *testing.T) {
 	f := func(a, b int64, want time.Duration) {
 		t.Helper()
-		if got := run.Distance(a, b); got != int64(want) {
-			t.Errorf("Distance(%d, %d) = %d, want %d", a, b, got, want)
+		if got := run.AssignmentDistance(a, b); got != int64(want) {
+			t.Errorf("AssignmentDistance(%d, %d) = %d, want %d", a, b, got, want)
 		}
 	}
 	f(ns(1500*time.Millisecond), ns(time.Second), 0) // one is the other one cut to the second

@@ -3,7 +3,7 @@ package run
 import "time"
 
 // The error model: by how much what nodes and the API server report may be off. README.md has the
-// reason for each number. No other package has a tolerance for times of starts.
+// reason for each number. steadyPart in processors/rate is a bound for another question.
 const (
 	// Cut is by how much two times of one moment differ if one of them is cut to the second.
 	Cut = time.Second

@@ -83,9 +83,9 @@ func (t *track) agrees(l *line, w *metric.Instance) bool {
 	if l.start == 0 || w.Start == 0 {
 		return true
 	}
-	d := run.Distance(l.start, w.Start)
+	d := run.AssignmentDistance(l.start, w.Start)
 	return d <= int64(run.Jitter) && !slices.ContainsFunc(t.lines, func(o line) bool {
-		return o.uid == w.UID && o.start != 0 && run.Distance(o.start, w.Start) < d
+		return o.uid == w.UID && o.start != 0 && run.AssignmentDistance(o.start, w.Start) < d
 	})
 }
 

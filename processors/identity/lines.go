@@ -151,11 +151,8 @@ func (identifier *Identifier) isReplaced(l *core, start int64) bool {
 	if !r.LastStart.IsZero() {
 		other = r.LastStart.UnixNano() // the line may have its name from that run, and its start from this one
 	}
-	return other == 0 || distance(start, other) > distance(start, r.Start.UnixNano())
+	return other == 0 || run.Apart(start, other) > run.Apart(start, r.Start.UnixNano())
 }
-
-// distance returns how far two known times are apart, in nanoseconds.
-func distance(a, b int64) int64 { return max(a-b, b-a) }
 
 // The steps of a cost, the largest first: the starts are further apart than any error, they differ by
 // more than a jitter or one is unknown, the counter fell or grew faster than the cores allow, a counter
@@ -176,7 +173,7 @@ const (
 func (identifier *Identifier) cost(c *candidate, l *line) float64 {
 	sample := identifier.sample(c)
 	start := sample.Instance.Start
-	if c.present && (l.wasContradicted() && run.Distance(l.start, start) > int64(run.Cut) || identifier.isReplaced(&l.core, start)) {
+	if c.present && (l.wasContradicted() && run.AssignmentDistance(l.start, start) > int64(run.Cut) || identifier.isReplaced(&l.core, start)) {
 		return math.Inf(1)
 	}
 	cost := identifier.lineCost(l, sample)
@@ -237,7 +234,7 @@ func (identifier *Identifier) counterCost(l *core, sample *metric.Sample, cpu, h
 		return math.Abs(cpu - heading)
 	case elapsed < 0, elapsed == 0 && cpu != l.cpu && identifier.batch.Resolution < time.Second: // with a resolution of 1 s, both may be from the same second
 		return math.Inf(1)
-	case cpu < l.cpu && start != 0 && start <= l.time && (l.start == 0 || distance(start, l.start) <= int64(run.Jitter)):
+	case cpu < l.cpu && start != 0 && start <= l.time && (l.start == 0 || run.Apart(start, l.start) <= int64(run.Jitter)):
 		return costCounter + l.cpu - cpu // a reset: the instance began before the line's last report
 	case cpu < l.cpu:
 		return math.Inf(1)
@@ -286,7 +283,7 @@ func (identifier *Identifier) isWrongStart(l *core, start, at int64, cpu float64
 // startCost returns the cost of a line's start and a sample's. It grows with their distance. A
 // jitter costs more than any likely distance of counters, and less than costAbsent.
 func startCost(a, b int64) float64 {
-	switch d := run.Distance(a, b); {
+	switch d := run.AssignmentDistance(a, b); {
 	case d <= int64(run.Jitter):
 		return float64(d) * costOfNanosecond
 	case d <= int64(run.Far):

@@ -100,7 +100,7 @@ func (identifier *Identifier) couldBeSwapped(x, y *candidate) bool {
 	wrong, ok := identifier.couldContinue(lx, sy)
 	if ly.isNew() {
 		if isUnread(sy) { // it may be any line's
-			wrong, ok = float64(run.Distance(lx.start, sy.Instance.Start)), true
+			wrong, ok = float64(run.AssignmentDistance(lx.start, sy.Instance.Start)), true
 		}
 		return ok && identifier.isNewborn(sx, run.OldestReading) && confusable(right, wrong)
 	}
@@ -158,7 +158,7 @@ func (identifier *Identifier) couldContinue(l *line, sample *metric.Sample) (sta
 	if identifier.limits.Cores > 0 && cpu-l.cpu > identifier.limits.Cores*float64(elapsed) {
 		return 0, false
 	}
-	return float64(run.Distance(l.start, o.Start)), true
+	return float64(run.AssignmentDistance(l.start, o.Start)), true
 }
 
 // isClose reports whether the counters of two lines are so near to each other that the lines may

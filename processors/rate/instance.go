@@ -36,7 +36,7 @@ func (ca *Calculator) startsAnew(t *track, sample *metric.Sample, b *metric.Batc
 		return false
 	}
 	prev := sr.last()
-	if c.Start <= prev.time || p.Start > prev.time && run.Distance(p.Start, c.Start) <= int64(run.Cut) {
+	if c.Start <= prev.time || p.Start > prev.time && run.AssignmentDistance(p.Start, c.Start) <= int64(run.Cut) {
 		return false
 	}
 	cpu, ok := sample.Values.Get(metric.CPUUsage)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/run"
 )
 
 // countersPerGroup is the largest number of counters with rates in a group of the catalogue.
@@ -231,6 +232,10 @@ type cores struct {
 // inARow is how many impossible pairs in a row show that the capacity is wrong.
 const inARow = 3
 
+// coresMargin is for what CounterLag and the resolution do not cover. It is not from measurements: a
+// counter that is wrong is mostly off by far more.
+const coresMargin = 1.05
+
 // allow reports whether used CPU nanoseconds are possible in window nanoseconds. clock is the
 // resolution of the window's ends.
 func (c *cores) allow(used float64, window int64, clock time.Duration, sr *series) bool {
@@ -238,7 +243,7 @@ func (c *cores) allow(used float64, window int64, clock time.Duration, sr *serie
 	if c.capacity <= 0 {
 		return true
 	}
-	if !(used > n*float64(window+2*int64(clock)+int64(250*time.Millisecond))*1.05) { // true for NaN
+	if !(used > n*float64(window+2*int64(clock)+int64(run.CounterLag))*coresMargin) { // true for NaN
 		sr.impossible = 0
 		return true
 	}

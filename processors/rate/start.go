@@ -62,12 +62,15 @@ func (ca *Calculator) steppedSince(start int64, b *metric.Batch) bool {
 	return ca.stepped >= 0 && ca.clock-ca.stepped <= forgetAfter && (b.NodeTime == 0 || start <= ca.latestShown)
 }
 
-// steady reports whether a start equals the previous one, to a thousandth of the instance's
-// life.
+// steadyPart is by which part of a window a start that repeats may move. A rate since the
+// start is wrong by as much: 0.1%.
+const steadyPart = 1000
+
+// steady reports whether a start equals the previous one, to a part of the instance's life.
 func steady(last, in *metric.Instance, sample *metric.Sample) bool {
 	moved := last.Start - in.Start
 	life := sample.Times[metric.CPU] - in.Start
-	return last.Start != 0 && in.Start != 0 && max(moved, -moved) <= life/1000
+	return last.Start != 0 && in.Start != 0 && max(moved, -moved) <= life/steadyPart
 }
 
 // repeated reports whether two reports gave the same start. Starts that move by seconds and are
@@ -136,7 +139,7 @@ func (ca *Calculator) recordStartMove(t *track, sample *metric.Sample) {
 	if cpu, ok := sample.Values.Get(metric.CPUUsage); !ok || cpu < before {
 		return // a new instance began
 	}
-	if moved := last.Start - in.Start; max(moved, -moved) > int64(minWindow/1000) {
+	if moved := last.Start - in.Start; max(moved, -moved) > int64(minWindow/steadyPart) {
 		ca.startMoved = ca.clock
 	}
 }
