@@ -13,9 +13,9 @@ type grouping struct {
 	size  int // number of samples
 	// chained reports that an entity has several samples, a part or a partial sample. The fields
 	// below are valid only if it is true.
-	chained       bool
-	first, winner []int32 // by slot: the first sample of the entity, and the chosen one; -1 if none
-	next          []int32 // the next sample of the same entity; -1 at the end
+	chained             bool
+	firstSample, winner []int32 // by slot: the first sample of the entity, and the chosen one; -1 if none
+	next                []int32 // the next sample of the same entity; -1 at the end
 }
 
 // groupSamples chains the samples of each entity. A second call with the same batch does
@@ -58,23 +58,23 @@ func (e *entry) putForward(d int64) {
 	}
 }
 
-// chain fills in first and next.
+// chain fills in firstSample and next.
 func (identifier *Identifier) chain(b *metric.Batch) {
-	identifier.first, identifier.winner = none(identifier.first, len(identifier.tracks)), none(identifier.winner, len(identifier.tracks))
+	identifier.firstSample, identifier.winner = none(identifier.firstSample, len(identifier.tracks)), none(identifier.winner, len(identifier.tracks))
 	identifier.next = none(identifier.next, len(b.Samples))
 	for i := len(b.Samples) - 1; i >= 0; i-- {
 		k := trackOf(b, i)
 		if followsAnother(&b.Samples[i]) {
 			continue
 		}
-		next := identifier.first[k]
+		next := identifier.firstSample[k]
 		if next >= 0 && isSameLine(&b.Samples[i], &b.Samples[next]) { // the node sent one line twice
 			b.Samples[next].Reject(metric.Discontinuous)
 			next = identifier.next[next]
 		}
-		identifier.next[i], identifier.first[k] = next, int32(i)
+		identifier.next[i], identifier.firstSample[k] = next, int32(i)
 	}
-	for k, first := range identifier.first {
+	for k, first := range identifier.firstSample {
 		if first < 0 && identifier.tracks[k].id != 0 {
 			identifier.open(k, identifier.lastAnswer, identifier.answers-1) // the batch does not report it
 		}
@@ -107,7 +107,7 @@ func followsAnother(sample *metric.Sample) bool {
 // leads reports whether sample i is the first of its entity. The entity is judged when its
 // first sample is reached.
 func (identifier *Identifier) leads(b *metric.Batch, i int) bool {
-	return !identifier.chained || !followsAnother(&b.Samples[i]) && identifier.first[trackOf(b, i)] == int32(i)
+	return !identifier.chained || !followsAnother(&b.Samples[i]) && identifier.firstSample[trackOf(b, i)] == int32(i)
 }
 
 // alone reports whether sample i, which leads, is the only sample of its entity.

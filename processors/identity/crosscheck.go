@@ -45,7 +45,7 @@ func (identifier *Identifier) giveName(c *candidate, w *metric.Instance) {
 			identifier.startOwnLine(x)
 			identifier.startLine(c)
 			own := identifier.line(x)
-			own.uid, own.start, own.origin, own.first = l.uid, l.start, l.origin, l.first
+			own.uid, own.start, own.origin, own.firstAnswer = l.uid, l.start, l.origin, l.firstAnswer
 		}
 	}
 	wasSwapped := c.match == swapped

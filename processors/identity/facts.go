@@ -19,17 +19,17 @@ type subject struct {
 // seen is a sample with its line, as the rules of the API server see it.
 type seen struct {
 	*core
-	sample        *metric.Sample
-	start         int64 // reported, else that of the line; 0 if unknown
-	appearedAfter int64 // of the line
-	run           run.Run
-	basis         run.Basis
-	newer         bool // it may be of a pod that the API server does not name yet
-	outlives      bool // it began after the facts of its pod were learnt
+	sample          *metric.Sample
+	start           int64 // reported, else that of the line; 0 if unknown
+	appearedAfter   int64 // of the line
+	run             run.Run
+	basis           run.Basis
+	newer           bool // it may be of a pod that the API server does not name yet
+	beganSinceKnown bool // it began after weir first saw its pod, and within the last interval
 }
 
-// judge makes the entity of sample i the subject.
-func (identifier *Identifier) judge(i int, t *track) {
+// setSubject makes the entity of sample i the subject.
+func (identifier *Identifier) setSubject(i int, t *track) {
 	e := &identifier.batch.Samples[i].Entity
 	identifier.subject.t = t
 	identifier.pod, identifier.record = nil, run.Record{}
@@ -63,7 +63,7 @@ var factRules = [...]struct {
 func (identifier *Identifier) contradiction(sample *metric.Sample, l *core, appearedAfter int64) (metric.Reason, string) {
 	identifier.seen = seen{core: l, sample: sample, start: startOf(sample, l), appearedAfter: appearedAfter}
 	v := &identifier.seen
-	v.outlives = identifier.outlives(v.start)
+	v.beganSinceKnown = identifier.beganSinceKnown(v.start)
 	v.newer = identifier.isNewer(v)
 	cpu, _ := sample.Values.Get(metric.CPUUsage)
 	report := run.Seen{ID: l.container, Start: v.start, Origin: l.origin, CPU: cpu}
@@ -94,7 +94,7 @@ func (identifier *Identifier) hasOtherUID(v *seen) bool {
 // present run overrules it. A static pod is older than its record.
 func (identifier *Identifier) isOlderThanPod(v *seen) bool {
 	named := v.uid != "" && identifier.pod.HasUID(v.uid)
-	if named || v.run == run.Present || v.outlives || identifier.isStatic() {
+	if named || v.run == run.Present || v.beganSinceKnown || identifier.isStatic() {
 		return false
 	}
 	return v.sample.Received == 0 && run.ReadBefore(reportTime(v.sample), identifier.pod.Started, &identifier.limits) ||
@@ -125,14 +125,14 @@ func (identifier *Identifier) isOtherPod(uid metric.PodUID) bool {
 }
 
 // isNewer reports whether the sample may be of an instance that the API server does not name yet: it
-// began after the facts of its pod were learnt or, with another UID that the API server never named,
+// began since weir knows its pod or, with another UID that the API server never named,
 // lately and after the pod.
 func (identifier *Identifier) isNewer(v *seen) bool {
 	if !identifier.isOtherPod(v.uid) {
-		return v.outlives
+		return v.beganSinceKnown
 	}
 	began := identifier.beganLately(v.start, v.origin) && !identifier.pod.Started.IsZero() && v.start > identifier.pod.Started.UnixNano()
-	return (v.outlives || began || identifier.appearedLately(v)) && !identifier.wasKnown(v)
+	return (v.beganSinceKnown || began || identifier.appearedLately(v)) && !identifier.wasKnown(v)
 }
 
 // appearedLately reports whether a line without a start appeared after the previous answer, so
@@ -220,9 +220,9 @@ func startOf(sample *metric.Sample, l *core) int64 {
 	return l.start
 }
 
-// outlives reports whether an instance began after weir learnt of the pod, within one interval of
-// the facts, in which the API server would have reported it. start is by the node's clock.
-func (identifier *Identifier) outlives(start int64) bool {
+// beganSinceKnown reports whether an instance began after weir first saw the pod, and less than an
+// interval before the facts: the API server may not have reported it yet. start is by the node's clock.
+func (identifier *Identifier) beganSinceKnown(start int64) bool {
 	began := identifier.byOurClock(start)
 	return began > identifier.pod.KnownAt.UnixNano() && identifier.facts.At.UnixNano()-began < int64(identifier.batch.Interval)
 }
@@ -231,7 +231,7 @@ func (identifier *Identifier) outlives(start int64) bool {
 func (identifier *Identifier) learnPod(v *seen) {
 	if v.uid != "" {
 		v.podKnown = identifier.pod.HasUID(v.uid)
-	} else if !v.outlives {
+	} else if !v.beganSinceKnown {
 		v.podKnown = true
 	}
 }

@@ -67,7 +67,7 @@ type candidate struct {
 	present  bool // its report shows that it is the present run that the API server names
 	match    match
 	// If match is swapped; else both are 0:
-	first       uint32 // the first answer that reported the newest line that the candidate may be
+	firstAnswer uint32 // the first answer that reported the newest line that the candidate may be
 	missingLine uint32 // the other line, if no candidate has it
 }
 
@@ -152,8 +152,8 @@ func (identifier *Identifier) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch,
 // judgeEntity decides between the samples of one entity.
 func (identifier *Identifier) judgeEntity(i int) {
 	k := trackOf(identifier.batch, i)
-	identifier.judge(i, identifier.open(k, identifier.lastAnswer, identifier.answers-1))
-	identifier.t.first = int32(i)
+	identifier.setSubject(i, identifier.open(k, identifier.lastAnswer, identifier.answers-1))
+	identifier.t.firstSample = int32(i)
 	identifier.limitDuplicates()
 	identifier.match()
 	identifier.markSwapped()
@@ -248,7 +248,7 @@ const maxDuplicates = 16
 
 // limitDuplicates rejects the samples beyond maxDuplicates, with one verdict.
 func (identifier *Identifier) limitDuplicates() {
-	last := identifier.t.first
+	last := identifier.t.firstSample
 	for n := 1; n < maxDuplicates && last >= 0; n++ {
 		last = identifier.after(last)
 	}

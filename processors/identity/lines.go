@@ -9,12 +9,12 @@ import (
 	"github.com/weir-metrics/weir/metric/run"
 )
 
-// match fills s.candidates with the samples of the subject and assigns each one to a line. A sample
+// match fills identifier.candidates with the samples of the subject and assigns each one to a line. A sample
 // that fits no line begins a new one.
 func (identifier *Identifier) match() {
 	t := identifier.t
 	identifier.candidates = identifier.candidates[:0]
-	for i := t.first; i >= 0; i = identifier.after(i) {
+	for i := t.firstSample; i >= 0; i = identifier.after(i) {
 		identifier.candidates = append(identifier.candidates, candidate{sample: i, line: -1, present: identifier.covered && identifier.isPresent(&identifier.batch.Samples[i].Instance)})
 	}
 	// Fast path: one sample continues the only line.

@@ -9,10 +9,10 @@ import (
 // chosenPod returns the UID that was chosen for the pod of the subject, a container; empty if there
 // is none, or if it was chosen without evidence.
 func (identifier *Identifier) chosenPod() metric.PodUID {
-	if identifier.batch.Samples[identifier.t.first].Entity.Kind != metric.Container {
+	if identifier.batch.Samples[identifier.t.firstSample].Entity.Kind != metric.Container {
 		return ""
 	}
-	k := identifier.podTrack(identifier.batch, identifier.t.first)
+	k := identifier.podTrack(identifier.batch, identifier.t.firstSample)
 	if k < 0 || identifier.winner[k] < 0 || identifier.tracks[k].full != nil && identifier.tracks[k].full.guessed {
 		return ""
 	}
@@ -22,8 +22,8 @@ func (identifier *Identifier) chosenPod() metric.PodUID {
 // rejectOldPods rejects containers of a UID that lost by its start in another container of the
 // pod. But a static pod may have its earlier manifest again.
 func (identifier *Identifier) rejectOldPods() {
-	k := identifier.podTrack(identifier.batch, identifier.t.first)
-	if !identifier.hasOldPods || k < 0 || identifier.tracks[k].full == nil || identifier.batch.Samples[identifier.t.first].Entity.Kind != metric.Container {
+	k := identifier.podTrack(identifier.batch, identifier.t.firstSample)
+	if !identifier.hasOldPods || k < 0 || identifier.tracks[k].full == nil || identifier.batch.Samples[identifier.t.firstSample].Entity.Kind != metric.Container {
 		return
 	}
 	for i := range identifier.candidates {
@@ -53,8 +53,8 @@ func (identifier *Identifier) rememberOldPod(i int32, old, winner metric.PodUID)
 // container does not become the living one when the newer one's was missing for long. 0 if there is
 // none.
 func (identifier *Identifier) newerThanLast() uint32 {
-	k := identifier.podTrack(identifier.batch, identifier.t.first)
-	if k < 0 || identifier.batch.Samples[identifier.t.first].Entity.Kind != metric.Container || identifier.tracks[k].full == nil {
+	k := identifier.podTrack(identifier.batch, identifier.t.firstSample)
+	if k < 0 || identifier.batch.Samples[identifier.t.firstSample].Entity.Kind != metric.Container || identifier.tracks[k].full == nil {
 		return 0
 	}
 	pod := identifier.tracks[k].full
@@ -72,13 +72,13 @@ func (identifier *Identifier) newerThanLast() uint32 {
 func (identifier *Identifier) judgePart(i int) {
 	part, k := &identifier.batch.Samples[i], trackOf(identifier.batch, i)
 	switch {
-	case identifier.winner[k] < 0 && identifier.first[k] < 0:
+	case identifier.winner[k] < 0 && identifier.firstSample[k] < 0:
 		identifier.judgeLonePart(i, k)
 		return
 	case identifier.winner[k] >= 0 && belongs(part, &identifier.batch.Samples[identifier.winner[k]]):
 		return
 	}
-	for j := identifier.first[k]; j >= 0; j = identifier.next[j] {
+	for j := identifier.firstSample[k]; j >= 0; j = identifier.next[j] {
 		whole := &identifier.batch.Samples[j]
 		if whole.Rejected() && belongs(part, whole) {
 			part.Reject(whole.Reasons[metric.CPU])
@@ -92,7 +92,7 @@ func (identifier *Identifier) judgePart(i int) {
 
 // judgeLonePart judges a part whose entity has no sample of its own. Only the facts can contradict it.
 func (identifier *Identifier) judgeLonePart(i, k int) {
-	identifier.judge(i, identifier.open(k, identifier.lastAnswer, identifier.answers-1))
+	identifier.setSubject(i, identifier.open(k, identifier.lastAnswer, identifier.answers-1))
 	part := &identifier.batch.Samples[i]
 	in := &part.Instance
 	l := line{core: core{uid: in.UID, container: in.ID, start: in.Start, origin: in.Origin}}

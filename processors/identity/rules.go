@@ -22,7 +22,7 @@ const (
 )
 
 // pairRules are the rules that choose between two candidates, strongest first. loses reports whether
-// x loses to y. then applies what the rule shows of single candidates.
+// x loses to y. action applies what the rule shows of single candidates.
 var pairRules = [...]struct {
 	rule   string
 	reason metric.Reason
@@ -92,7 +92,7 @@ func (identifier *Identifier) startsAfterPresentRun(x, y *candidate) bool {
 // wasThereBefore is the rule start for a y without one: y appeared after x, with no more on its
 // counter than the cores allow since the previous answer.
 func (identifier *Identifier) wasThereBefore(x, y *candidate) bool {
-	return identifier.start(y) == 0 && identifier.line(y).born && identifier.line(x).first < identifier.line(y).first
+	return identifier.start(y) == 0 && identifier.line(y).born && identifier.line(x).firstAnswer < identifier.line(y).firstAnswer
 }
 
 // startsBeforePresentRun is the rule start for a y without one: x began before the present run that
@@ -171,7 +171,7 @@ func (identifier *Identifier) start(c *candidate) int64 {
 	}
 	start += l.shift
 	if read := identifier.sample(c).Times[metric.CPU]; read != 0 && start-read > int64(run.OldReading) {
-		if l.born && !slices.ContainsFunc(identifier.t.lines, func(o line) bool { return o.first > l.first }) {
+		if l.born && !slices.ContainsFunc(identifier.t.lines, func(o line) bool { return o.firstAnswer > l.firstAnswer }) {
 			return read // it appeared last, so it is younger than the others, and only its start is wrong
 		}
 		return start + putBack // by a clock that was put back since

@@ -33,7 +33,7 @@ func (identifier *Identifier) markSwapped() {
 
 // markSwapped records that a candidate could continue either line.
 func (c *candidate) markSwapped(a, b *line) {
-	c.match, c.first = swapped, max(c.first, a.first, b.first)
+	c.match, c.firstAnswer = swapped, max(c.firstAnswer, a.firstAnswer, b.firstAnswer)
 }
 
 // findMissingLine returns a line that the previous answer reported and this one does not, if
@@ -82,7 +82,7 @@ func (identifier *Identifier) separateSwapped() {
 func (identifier *Identifier) startOwnLine(c *candidate) {
 	identifier.line(c).seen = -2 * identifier.rememberFor() // the next match drops it
 	identifier.startLine(c)
-	identifier.line(c).first = c.first
+	identifier.line(c).firstAnswer = c.firstAnswer
 }
 
 // couldBeSwapped reports whether the counters of x and y could belong to each other's lines as

@@ -10,17 +10,17 @@ import (
 
 // track is what identity remembers of one entity.
 type track struct {
-	first   int32           // its first sample in the current batch
-	answer  uint32          // number of the last answer that reported it
-	seen    time.Duration   // when it was reported last; only valid if the last answer does not report it
-	latest  int64           // newest time of its samples in that answer
-	unread  bool            // that answer had a line whose counter was never read
-	guessed bool            // the choice had no evidence
-	oldPods []metric.PodUID // for a pod: UIDs of earlier pods of this name, recognised by an older container
-	unknown time.Duration   // clock since when the API server does not know the pod; negative if it does
-	lines   []line
-	chosen  uint32 // the line that was chosen last; 0 if none
-	moved   uint32 // the line that won because its counter moved; 0 if none
+	firstSample int32           // its first sample in the current batch
+	answer      uint32          // number of the last answer that reported it
+	seen        time.Duration   // when it was reported last; only valid if the last answer does not report it
+	latest      int64           // newest time of its samples in that answer
+	unread      bool            // that answer had a line whose counter was never read
+	guessed     bool            // the choice had no evidence
+	oldPods     []metric.PodUID // for a pod: UIDs of earlier pods of this name, recognised by an older container
+	unknown     time.Duration   // clock since when the API server does not know the pod; negative if it does
+	lines       []line
+	chosen      uint32 // the line that was chosen last; 0 if none
+	moved       uint32 // the line that won because its counter moved; 0 if none
 }
 
 // chosenLine returns the line that was chosen last; nil if it is not remembered.
@@ -55,26 +55,26 @@ func (l *line) isNew() bool { return l.answer == 0 }
 
 // core is what must be remembered of a line that has no problem.
 type core struct {
-	uid       metric.PodUID // as reported, or as a second read or the API server says; also the next field
-	container metric.ContainerID
-	start     int64
-	time      int64   // of the last new report, by the node's clock
-	cpu       float64 // nanoseconds; negative if not reported
-	shift     int64   // by how much the node's clock was put forward since the line began
-	id        uint32
-	first     uint32  // number of the first answer that reported it
-	rate      float32 // CPU nanoseconds per nanosecond, between the last two reports
-	still     uint8   // new reports since the counter last moved, at most stillness
-	origin    metric.StartOrigin
-	born      bool // its counter shows that it began after the previous answer
-	podKnown  bool // the API server knew its pod in an earlier round
+	uid         metric.PodUID // as reported, or as a second read or the API server says; also the next field
+	container   metric.ContainerID
+	start       int64
+	time        int64   // of the last new report, by the node's clock
+	cpu         float64 // nanoseconds; negative if not reported
+	shift       int64   // by how much the node's clock was put forward since the line began
+	id          uint32
+	firstAnswer uint32  // number of the first answer that reported it
+	rate        float32 // CPU nanoseconds per nanosecond, between the last two reports
+	still       uint8   // new reports since the counter last moved, at most stillness
+	origin      metric.StartOrigin
+	born        bool // its counter shows that it began after the previous answer
+	podKnown    bool // the API server knew its pod in an earlier round
 }
 
 // lineOf returns a new line that begins with sample.
 func lineOf(id uint32, sample *metric.Sample, seen time.Duration, answer uint32) line {
 	in := &sample.Instance
 	return line{
-		core: core{id: id, uid: in.UID, container: in.ID, start: in.Start, origin: in.Origin, cpu: -1, first: answer},
+		core: core{id: id, uid: in.UID, container: in.ID, start: in.Start, origin: in.Origin, cpu: -1, firstAnswer: answer},
 		path: in.Path, class: classOf(in.Path), inode: in.Inode, seen: seen, lost: metric.Measured,
 	}
 }
@@ -191,7 +191,7 @@ func (m *memory) forget(b *metric.Batch, since time.Duration, answer uint32) {
 	}
 }
 
-// anyLine reports whether is is true of a line of the pod in the given slot, or of one of its
+// anyLine reports whether matches is true of a line of the pod in the given slot, or of one of its
 // containers.
 func (m *memory) anyLine(b *metric.Batch, pod uint32, matches func(*core) bool) bool {
 	for k := range m.tracks {

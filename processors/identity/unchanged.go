@@ -16,7 +16,7 @@ func (identifier *Identifier) judgeUnchanged(i int) bool {
 	if !identifier.isPlain(i, e) {
 		return false
 	}
-	identifier.judge(i, nil)
+	identifier.setSubject(i, nil)
 	if identifier.covered {
 		if identifier.pod == nil || e.container != "" && identifier.isPresent(in) && identifier.isReplaced(&e.core, in.Start) {
 			return false
