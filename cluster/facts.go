@@ -399,7 +399,8 @@ func (p *Pod) Container(name string) *Container {
 	return nil
 }
 
-// ContainerByID returns the container whose present or last run has this ID, or nil.
+// ContainerByID returns the container whose present run has this ID or, if it does not run, whose last
+// run has it; nil if there is none.
 func (p *Pod) ContainerByID(id metric.ContainerID) *Container {
 	if p == nil || id == "" {
 		return nil

@@ -50,7 +50,7 @@ const (
 	NodeNotReady
 	// NodeNotScrapedYet: the first scrape of the node is still to come.
 	NodeNotScrapedYet
-	// WarmingUp: weir has just started and has seen the node once.
+	// WarmingUp: weir has just begun to read the node: it has just started, or the node is new.
 	WarmingUp
 
 	// NodeUnreachable: no connection to the kubelet.

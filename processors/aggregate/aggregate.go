@@ -44,7 +44,7 @@ type Aggregator struct {
 	warm bool
 	next int64 // when the next batch is due, by our clock; 0 if unknown
 
-	// gives marks the groups that this source has ever reported for a container. A pod does not
+	// supplied marks the groups that this source has ever reported for a container. A pod does not
 	// need a group that its source never reports.
 	supplied [metric.NumGroups]bool
 	// nodeSpeaks is set once the source has reported the node itself.

@@ -286,7 +286,7 @@ func presentRun(pod *cluster.Pod, sample *metric.Sample) *cluster.Container {
 		return nil
 	}
 	c := pod.Container(e.Name)
-	if c == nil || c.State != cluster.StateRunning || c.ID == "" || reportTime(sample) < c.StartedAt.UnixNano() {
+	if c == nil || c.State != cluster.StateRunning || c.ID == "" || newestTime(sample) < c.StartedAt.UnixNano() {
 		return nil
 	}
 	return c
@@ -338,4 +338,5 @@ func (ca *Calculator) explainMissing(e *metric.Entity, t *track, b *metric.Batch
 	}
 }
 
-func reportTime(s *metric.Sample) int64 { return max(s.Times[metric.CPU], s.Times[metric.Memory]) }
+// newestTime returns when the newer one of CPU and memory was read; 0 if neither was.
+func newestTime(s *metric.Sample) int64 { return max(s.Times[metric.CPU], s.Times[metric.Memory]) }

@@ -124,7 +124,7 @@ func codeUnlessPredicted[T word](c *codec, v, predicted T) T {
 	return predicted
 }
 
-// pack appends the words of t to words, and keeps its pointers in r.
+// pack appends the words of t to words, and keeps its pointers in p.
 func (p *packedTrack) pack(words []uint64, t *track) []uint64 {
 	p.pod, p.run = t.pod, t.run
 	c := codec{words: words, writing: true}
@@ -132,7 +132,7 @@ func (p *packedTrack) pack(words []uint64, t *track) []uint64 {
 	return c.words
 }
 
-// unpack fills t from r and its words.
+// unpack fills t from p and its words.
 func (p *packedTrack) unpack(words []uint64, t *track) {
 	if len(words) == 0 {
 		*t = track{isNew: true}

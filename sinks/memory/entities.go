@@ -97,7 +97,7 @@ type namespaceRange struct {
 	kind      metric.Kind
 }
 
-// matchesEntities reports whether the entries are those of sorted samples. d may be nil.
+// matchesEntities reports whether the entries are those of sorted samples. t may be nil.
 func (t *entityTable) matchesEntities(sorted []*metric.Sample) bool {
 	if t == nil || len(t.entries) != len(sorted) {
 		return false
@@ -156,7 +156,7 @@ func podIdentities(samples []*metric.Sample, old *entityTable) map[metric.PodRef
 	return keys
 }
 
-// podIdentity returns the identity of a pod, or nil. d may be nil.
+// podIdentity returns the identity of a pod, or nil. t may be nil.
 func (t *entityTable) podIdentity(ref metric.PodRef) *podIdentity {
 	if t == nil {
 		return nil
@@ -169,7 +169,7 @@ func (t *entityTable) podIdentity(ref metric.PodRef) *podIdentity {
 	return nil
 }
 
-// withLayouts returns d, or a table of the same entries with the layouts of samples if they
+// withLayouts returns t, or a table of the same entries with the layouts of samples if they
 // changed.
 func (t *entityTable) withLayouts(samples []*metric.Sample) *entityTable {
 	for i, s := range samples {
@@ -227,7 +227,7 @@ func (t *entityTable) indexKinds() {
 	t.namespaces = slices.Clip(t.namespaces)
 }
 
-// find returns the index of e, whatever its node. d may be nil.
+// find returns the index of e, whatever its node. t may be nil.
 func (t *entityTable) find(e *metric.Entity) (int, bool) {
 	if t == nil {
 		return 0, false
@@ -278,7 +278,7 @@ func (t *entityTable) rangeOfPod(kind metric.Kind, ref metric.PodRef) (from, to 
 	return equalRange(len(t.entries), func(i int) int { return t.entries[i].comparePod(kind, ref) })
 }
 
-// pods returns the pods that have an entry, or a container with one, sorted. d may be nil.
+// pods returns the pods that have an entry, or a container with one, sorted. t may be nil.
 func (t *entityTable) pods() []*podIdentity {
 	if t == nil {
 		return nil

@@ -40,9 +40,9 @@ type historyRow struct {
 // rowLayout lists the metrics of a row and their timestamps. Rows of many nodes share it.
 type rowLayout struct {
 	mask uint64 // of Options.HistoryMetrics
-	// timestampIndexes holds the index of each timestampKey's clock in the row.
+	// timestampIndexes holds the index of each timestampKey's timestamp in the row.
 	timestampIndexes timestampIndexes
-	timestamps       uint8  // number of clocks
+	timestamps       uint8  // number of timestamps
 	values           uint8  // number of metrics
 	tagBytes         uint8  // of a row in an open round
 	width            uint16 // of such a row, at most
@@ -111,7 +111,7 @@ func (l *rowLayout) matches(metrics []historyMetric, want uint64, sh *recordLayo
 }
 
 // newRowLayout returns the layout for the metrics want of records of layout sh. Metrics with
-// the same timestamp share a clock.
+// the same timestamp share one.
 func newRowLayout(metrics []historyMetric, want uint64, sh *recordLayout) rowLayout {
 	l := rowLayout{mask: want}
 	var at [numTimestampKeys]int

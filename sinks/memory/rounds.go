@@ -268,7 +268,7 @@ func layoutOf(s *metric.Sample, before *recordLayout) recordLayout {
 	return sh
 }
 
-// separates reports whether s has different timestamps for a and b. s may be nil.
+// separates reports whether r has different timestamps for a and b. r may be nil.
 func (r *recordLayout) separates(a, b timestampKey) bool {
 	return r != nil && r.hasTimestamp(a) && r.hasTimestamp(b) && r.timestampIndexes[a] != r.timestampIndexes[b]
 }
