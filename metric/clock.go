@@ -21,7 +21,16 @@ type NodeClock struct {
 
 // Latest returns the latest time that the node's clock may show at t, in nanoseconds since the
 // Unix epoch.
-func (c *NodeClock) Latest(t time.Time) int64 { return t.UnixNano() + int64(c.MaxAhead) }
+func (c *NodeClock) Latest(t time.Time) int64 { return c.Ours(t) + int64(c.MaxAhead) }
+
+// Ours returns a time of our clock with which times of the node's clock can be compared, in
+// nanoseconds since the Unix epoch. If our wall clock steps, it does not.
+func (c *NodeClock) Ours(t time.Time) int64 {
+	if c.epoch.IsZero() {
+		return t.UnixNano()
+	}
+	return c.epoch.UnixNano() + int64(t.Sub(c.epoch))
+}
 
 // A clock that is adjusted without a step may gain or lose one part in driftPart, twice what
 // kernels do, and driftLeast for jitter.

@@ -138,7 +138,7 @@ func (identifier *Identifier) isNewer(v *seen) bool {
 // appearedLately reports whether a line without a start appeared after the previous answer, so
 // lately that the API server may not have named its pod yet.
 func (identifier *Identifier) appearedLately(v *seen) bool {
-	return v.start == 0 && v.appearedAfter != 0 && !v.podKnown && identifier.facts.At.UnixNano()-v.appearedAfter <= int64(run.RecordLag(identifier.batch.Interval))
+	return v.start == 0 && v.appearedAfter != 0 && !v.podKnown && identifier.factsAt-v.appearedAfter <= int64(run.RecordLag(identifier.batch.Interval))
 }
 
 // wasKnown reports whether the API server knew the UID of a line in an earlier round: by this
@@ -224,7 +224,7 @@ func startOf(sample *metric.Sample, l *core) int64 {
 // interval before the facts: the API server may not have reported it yet. start is by the node's clock.
 func (identifier *Identifier) beganSinceKnown(start int64) bool {
 	began := identifier.byOurClock(start)
-	return began > identifier.pod.KnownAt.UnixNano() && identifier.facts.At.UnixNano()-began < int64(identifier.batch.Interval)
+	return began > identifier.node.Ours(identifier.pod.KnownAt) && identifier.factsAt-began < int64(identifier.batch.Interval)
 }
 
 // learnPod records whether the line belongs to a pod that the API server knows.
@@ -243,7 +243,7 @@ func (identifier *Identifier) wouldName(start int64, origin metric.StartOrigin) 
 	if start-identifier.limits.Now > int64(run.OldReading) && identifier.clockStepped >= 0 && identifier.clock-identifier.clockStepped > lag {
 		return true
 	}
-	return run.WouldName(identifier.byOurClock(start), origin, identifier.facts.At.UnixNano(), lag)
+	return run.WouldName(identifier.byOurClock(start), origin, identifier.factsAt, lag)
 }
 
 // beganLately reports whether an instance began, and so lately that the facts may not name it yet.
@@ -251,8 +251,9 @@ func (identifier *Identifier) beganLately(start int64, origin metric.StartOrigin
 	return start != 0 && origin != metric.StartCgroup && !identifier.wouldName(start, origin)
 }
 
-// byOurClock returns a time of the node's clock by our clock, by which the facts are learnt. A
-// difference up to run.Cut is normal between two clocks of a cluster. An unknown time stays 0.
+// byOurClock returns a time of the node's clock by our clock, as metric.NodeClock.Ours has it
+// and by which the facts are learnt. A difference up to run.Cut is normal between two clocks of a
+// cluster. An unknown time stays 0.
 func (identifier *Identifier) byOurClock(at int64) int64 {
 	switch {
 	case at == 0:

@@ -54,8 +54,9 @@ type Identifier struct {
 	grouping
 
 	facts      *cluster.Facts
-	subject         // the entity that is judged now
-	seen       seen // its sample that is compared with the facts now
+	factsAt    int64 // when they were learnt, by our clock
+	subject          // the entity that is judged now
+	seen       seen  // its sample that is compared with the facts now
 	candidates []candidate
 }
 
@@ -92,7 +93,9 @@ func New() *Identifier {
 func (identifier *Identifier) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	identifier.groupSamples(b, now)
 	identifier.pods.Resolve(facts, b)
-	identifier.facts = facts
+	if identifier.facts = facts; facts != nil {
+		identifier.factsAt = identifier.node.Ours(facts.At)
+	}
 	identifier.limits = run.Limits{Resolution: b.Resolution, Cores: facts.CoresOf(b), Now: identifier.node.Latest(now)}
 	// Pods come first: the UID that is chosen for a pod decides about its containers.
 	for _, pods := range [...]bool{true, false} {
@@ -111,7 +114,7 @@ func (identifier *Identifier) Process(facts *cluster.Facts, b *metric.Batch, now
 		identifier.mergePartialSamples(b)
 	}
 	if !b.Failed() {
-		identifier.lastAnswer, identifier.lastAnswerAt = identifier.clock, now.UnixNano()
+		identifier.lastAnswer, identifier.lastAnswerAt = identifier.clock, identifier.node.Ours(now)
 		identifier.forget(b, identifier.clock-identifier.rememberFor(), identifier.answers)
 		identifier.forgetOldPods(b)
 	}
