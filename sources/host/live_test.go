@@ -5,7 +5,6 @@ package host
 import (
 	"context"
 	"flag"
-	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -104,9 +103,15 @@ func TestReadEqualsKernelCounter(t *testing.T) {
 	}
 	// The kernel may charge the process's memory to this cgroup or to another one, so the test
 	// compares with the kernel's own figure.
-	s := find(read(t, h), "/"+name+"/nested")
-	if got, want := value(t, s, metric.MemoryUsage), float64(mustReadUint(t, inner[2], version().MemoryUsage)); got != want {
-		t.Errorf("memory/usage = %.0f, want %.0f", got, want)
+	for try := 1; ; try++ { // the kernel may take memory back at any time
+		s := find(read(t, h), "/"+name+"/nested")
+		got, want := value(t, s, metric.MemoryUsage), float64(mustReadUint(t, inner[2], version().MemoryUsage))
+		if got == want {
+			break
+		}
+		if try == 50 {
+			t.Fatalf("memory/usage = %.0f, want %.0f", got, want)
+		}
 	}
 }
 
@@ -121,7 +126,9 @@ func checkUsage(t *testing.T, s *metric.Sample, before, after uint64, least int)
 }
 
 // TestReadIsFreshUnderLoad checks with a busy process that each value and its time are between
-// direct reads before and after. The rate agrees with the kernel's within 1%.
+// direct reads before and after. The test reads until these are so near to each other, compared with
+// the time between the first value and the last, that they know the rate within 1%. A busy machine
+// needs more time for that.
 func TestReadIsFreshUnderLoad(t *testing.T) {
 	roots := cgroupRoot(t, "cpuacct")
 	name := testName(t)
@@ -142,28 +149,36 @@ func TestReadIsFreshUnderLoad(t *testing.T) {
 		}
 		return observation{float64(c.nanoseconds), c.at}
 	}
-	var weir, kernel [2]observation
-	for i := range weir {
-		before := hand()
+	look := func() (before, weir, after observation) {
+		before = hand()
 		s := find(read(t, h), "/"+name)
-		weir[i] = observation{value(t, s, metric.CPUUsage), s.Time(metric.CPU)}
-		after := hand()
-		kernel[i] = after
-		if weir[i].value < before.value || weir[i].value > after.value {
-			t.Errorf("cpu/usage = %.0f, want between %.0f and %.0f", weir[i].value, before.value, after.value)
+		weir = observation{value(t, s, metric.CPUUsage), s.Time(metric.CPU)}
+		after = hand()
+		if weir.value < before.value || weir.value > after.value {
+			t.Errorf("cpu/usage = %.0f, want between %.0f and %.0f", weir.value, before.value, after.value)
 		}
-		if weir[i].at.Before(before.at.Round(0)) || weir[i].at.After(after.at.Round(0)) {
-			t.Errorf("its time = %v, want between %v and %v", weir[i].at, before.at, after.at)
+		if weir.at.Before(before.at.Round(0)) || weir.at.After(after.at.Round(0)) {
+			t.Errorf("its time = %v, want between %v and %v", weir.at, before.at, after.at)
 		}
+		return before, weir, after
+	}
+	cores := func(value float64, from, to observation) float64 {
+		return value / float64(to.at.Round(0).Sub(from.at.Round(0)))
+	}
+	before0, weir0, after0 := look()
+	for deadline := time.Now().Add(time.Minute); ; {
 		pacer.do("burn 500ms")
-	}
-	rate := func(s [2]observation) float64 {
-		return (s[1].value - s[0].value) / float64(s[1].at.Round(0).Sub(s[0].at.Round(0)))
-	}
-	got, want := rate(weir), rate(kernel)
-	// The spinner's share of the CPU depends on the load of the machine.
-	if want < 0.01 || math.Abs(got-want) > 0.01**slowness*want {
-		t.Errorf("rate = %.4f cores, want the kernel's %.4f within 1%% and at least 0.01", got, want)
+		before1, weir1, after1 := look()
+		least := cores(before1.value-after0.value, before0, after1)
+		most := cores(after1.value-before0.value, after0, before1)
+		// The spinner's share of the CPU depends on the load of the machine.
+		known := least >= 0.01 && most-least <= 0.01**slowness*least
+		if known || time.Now().After(deadline) {
+			if got := cores(weir1.value-weir0.value, weir0, weir1); !known || got < least || got > most {
+				t.Errorf("rate = %.4f cores, want the kernel's: between %.4f and %.4f, at least 0.01 and within 1%%", got, least, most)
+			}
+			return
+		}
 	}
 }
 
