@@ -174,7 +174,7 @@ func TestOneFails(t *testing.T) {
 		fail:   map[string]error{"1": errBusy, "i1": errBusy},
 		hang:   map[string]bool{"3": true, "i2": true},
 	}
-	r := connect(t, Options{Socket: f.serve(t), RequestTimeout: 50 * time.Millisecond, Ended: func(types.UID) bool { return true }})
+	r := connect(t, Options{Socket: f.serve(t), RequestTimeout: 2 * time.Second, Ended: func(types.UID) bool { return true }})
 	reclaim(t, r, eviction.UnusedContainers, execute.Freed{Items: 2}, "remove container 1: ", "busy", "remove container 3: ", "DeadlineExceeded")
 	f.containers = nil
 	reclaim(t, r, eviction.UnusedImages, execute.Freed{})
