@@ -18,7 +18,7 @@ import (
 
 // An answer that takes too much memory or time ends with an error that says so. A watch may be silent.
 func TestLimits(t *testing.T) {
-	limits := access.Limits{Silence: 100 * time.Millisecond, Bytes: 1000}
+	const watchSilence = time.Second
 	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	begin := func(w http.ResponseWriter, body string) {
 		w.Header().Set("Content-Type", "application/json")
@@ -38,11 +38,18 @@ func TestLimits(t *testing.T) {
 		"a watch without an answer": {answer: hang, watch: true, want: access.ErrSilent},
 		"a watch that is silent, long": {watch: true, answer: func(w http.ResponseWriter, _ *http.Request) {
 			begin(w, "")
-			<-time.After(3 * limits.Silence) // the watch must survive it
+			<-time.After(3 * watchSilence) // the watch must survive it
 			begin(w, `{"type": "ADDED", "object": `+node+strings.Repeat(" ", 1000)+"}}}")
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			limits := access.Limits{Silence: time.Minute, Bytes: 1000}
+			switch {
+			case errors.Is(c.want, access.ErrSilent):
+				limits.Silence = 100 * time.Millisecond
+			case c.watch:
+				limits.Silence = watchSilence
+			}
 			server := httptest.NewServer(c.answer)
 			defer server.Close()
 			client, err := kubernetes.NewForConfig(limits.Limit(&rest.Config{Host: server.URL}))
