@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -209,51 +210,89 @@ func TestALostReplica(t *testing.T) {
 
 // TestSilence checks that a stream without keep-alive records is closed.
 func TestSilence(t *testing.T) {
-	mute := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var h hub
-		s, err := h.open(r.Context())
-		if err != nil {
-			t.Error(err)
-			return
+	synctest.Test(t, func(t *testing.T) {
+		x := New(Options{Silence: time.Second, Patience: time.Hour, Retry: 2 * time.Hour})
+		p := follow(t, x, func(w http.ResponseWriter, r *http.Request) {
+			var h hub
+			s, err := h.open(r.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer h.drop(s)
+			_, _ = w.Write(s.packed(nil))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		})
+		b := &replica{Exchange: x, name: "b"}
+		began := time.Now()
+		for n := range 20 { // some reads wait until the stream is closed; none waits for Patience
+			if _, err := b.read(fmt.Sprint("node-", n), 1, nil); err != nil {
+				t.Fatal(err)
+			}
 		}
-		defer h.drop(s)
-		_, _ = w.Write(s.packed(nil))
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	}))
-	defer mute.Close()
-	b := newReplica(t, "b", Options{Silence: 100 * time.Millisecond, Patience: time.Hour, Retry: time.Hour})
-	transport := &http.Transport{}
-	defer transport.CloseIdleConnections()
-	b.SetMembers("b", []Member{{Name: "a", URL: mute.URL, Transport: transport}, {Name: "b"}})
-	p := b.members.Load().peers["a"]
-	for deadline := time.Now().Add(10 * time.Second); p.lost() == nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the stream is not heard")
+		if got := b.reads.Load(); got != 20 || p.lost() != nil {
+			t.Errorf("%d reads, want 20; heard: %v", got, p.lost() != nil)
 		}
-	}
-	for n := range 20 { // some reads wait until the stream is closed; none waits for Patience
-		if _, err := b.read(fmt.Sprint("node-", n), 1, nil); err != nil {
-			t.Fatal(err)
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("the stream was closed after %v, want %v", took, time.Second)
 		}
-	}
-	if got := b.reads.Load(); got != 20 || p.lost() != nil {
-		t.Errorf("%d reads, want 20; heard: %v", got, p.lost() != nil)
-	}
-	b.Close()
+	})
 }
 
 // TestSignsOfLife checks that keep-alive records keep a stream open that has no data.
 func TestSignsOfLife(t *testing.T) {
-	a, b := newReplica(t, "a", Options{Silence: 500 * time.Millisecond}), newReplica(t, "b", Options{Silence: 500 * time.Millisecond})
-	meet(t, a, b)
-	lost := b.members.Load().peers["a"].lost()
-	select {
-	case <-lost:
-		t.Error("a is no longer heard")
-	case <-time.After(1500 * time.Millisecond): // three times Silence
-	}
+	synctest.Test(t, func(t *testing.T) {
+		o := Options{Silence: time.Second}
+		a := New(o)
+		defer a.Close()
+		select {
+		case <-follow(t, New(o), a.ServeHTTP).lost():
+			t.Error("a is no longer heard")
+		case <-time.After(time.Minute):
+		}
+	})
 }
+
+// follow makes x, as b, read a stream that h serves as a. It is for synctest: the connection is in memory.
+func follow(t *testing.T, x *Exchange, h http.HandlerFunc) *peer {
+	t.Helper()
+	connections := make(listener)
+	server := &http.Server{Handler: h}
+	go server.Serve(connections)
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		here, there := net.Pipe()
+		connections <- there
+		return here, nil
+	}}
+	t.Cleanup(func() {
+		x.Close()
+		transport.CloseIdleConnections()
+		server.Close()
+	})
+	x.SetMembers("b", []Member{{Name: "a", URL: "http://a", Transport: transport}, {Name: "b"}})
+	synctest.Wait()
+	p := x.members.Load().peers["a"]
+	if p.lost() == nil {
+		t.Fatal("the stream is not heard")
+	}
+	return p
+}
+
+// listener is a net.Listener for connections in memory.
+type listener chan net.Conn
+
+func (l listener) Accept() (net.Conn, error) {
+	c, ok := <-l
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (l listener) Close() error { close(l); return nil }
+
+func (l listener) Addr() net.Addr { return &net.UnixAddr{} }
 
 func TestOwner(t *testing.T) {
 	members := []Member{{Name: "weir-a_1"}, {Name: "weir-a_2"}, {Name: "weir-a_3"}}
