@@ -143,10 +143,10 @@ func TestLongAnswer(t *testing.T) {
 		<-release
 		io.WriteString(zip, "last")
 		zip.Close()
-	}), forward.Options{Timeout: 100 * time.Millisecond})
+	}), forward.Options{Timeout: 2 * time.Second})
 	go func() {
 		<-begun
-		time.AfterFunc(300*time.Millisecond, func() { close(release) })
+		time.AfterFunc(2200*time.Millisecond, func() { close(release) })
 	}()
 	_, body, header := ask(t, http.MethodGet, url, http.Header{"Accept-Encoding": {"gzip"}})
 	zip, err := gzip.NewReader(strings.NewReader(body))
