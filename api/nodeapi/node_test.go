@@ -237,18 +237,20 @@ func TestPartialAgent(t *testing.T) {
 func TestFewAgentsAreAskedAtOnce(t *testing.T) {
 	var now, most atomic.Int64
 	full := make(chan struct{})
+	fill := sync.OnceFunc(func() { close(full) })
 	url, carrier := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if n := now.Add(1); n > most.Load() {
-			most.Store(n)
-			if n == maxRequests {
-				close(full)
-			}
-		}
+		n := now.Add(1)
 		defer now.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		if n == maxRequests {
+			fill()
+		}
 		<-full
 		agent().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/apis/weir.dev/v1alpha1/nodes/n1/eviction", nil))
 	}))
 	p := through(url, carrier)
+	p.timeout = time.Minute
 	var all sync.WaitGroup
 	for range 3 * maxRequests {
 		all.Go(func() {
