@@ -1,6 +1,7 @@
 package remotewrite
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
@@ -128,7 +129,7 @@ func serve(t *testing.T, r *receiver) string {
 // open returns a Sink, and a function that ends it after it has sent everything.
 func open(t *testing.T, o Options) (s *Sink, finish func()) {
 	t.Helper()
-	o.HTTP = config.DefaultHTTPClientConfig
+	o.HTTP, o.Grace = config.DefaultHTTPClientConfig, cmp.Or(o.Grace, time.Minute)
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
