@@ -1,10 +1,10 @@
 package remotewrite
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/weir-metrics/weir/sinks/push"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 // logged returns the lines of a log as the program writes them.
@@ -29,6 +30,21 @@ func logged(t *testing.T, lines *observer.ObservedLogs) string {
 		all.WriteString(text.String())
 	}
 	return all.String()
+}
+
+// firstLine returns a logger that writes to core, and a function that waits for its first line.
+func firstLine(t *testing.T, core zapcore.Core) (logger *zap.Logger, wait func()) {
+	t.Helper()
+	logged := make(chan struct{})
+	first := sync.OnceFunc(func() { close(logged) })
+	return zap.New(core, zap.Hooks(func(zapcore.Entry) error { first(); return nil })), func() {
+		t.Helper()
+		select {
+		case <-logged:
+		case <-time.After(20 * time.Second):
+			t.Error("nothing is logged in 20s")
+		}
+	}
 }
 
 // A receiver's answer of any size and content costs little memory and one short line of the log.
@@ -78,8 +94,10 @@ func TestURLIsLoggedWithoutSecrets(t *testing.T) {
 	write(t, s, batch("n1", 1))
 	finish()
 	server.Close()
-	s, finish = open(t, Options{Options: push.Options{URL: with, Logger: zap.New(core), Grace: 100 * time.Millisecond}}) // nothing listens
+	logger, wait := firstLine(t, core)
+	s, finish = open(t, Options{Options: push.Options{URL: with, Logger: logger, Flush: time.Millisecond, Grace: time.Millisecond}}) // nothing listens
 	write(t, s, batch("n1", 1))
+	wait()
 	finish()
 	text := logged(t, lines)
 	for _, want := range []string{"the receiver does not accept samples now", "the receiver accepts samples again", "connection refused"} {
@@ -117,17 +135,16 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Logger, o.Grace = zap.New(core), 50*time.Millisecond
+	logger, wait := firstLine(t, core)
+	o.Logger, o.Flush, o.Grace = logger, time.Millisecond, time.Millisecond
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	finish := background.Run(t, s.Run)
 	write(t, s, batch("n1", 1))
-	if err := s.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	wait()
+	finish()
 	text := logged(t, lines)
 	if !strings.Contains(text, "redirects to "+other.URL+"/login") || strings.Contains(text, "geheim") || strings.Contains(text, "rejects") {
 		t.Errorf("the log says:\n%s", text)
