@@ -50,7 +50,7 @@ func TestEventsAreLogRecords(t *testing.T) {
 	t.Cleanup(server.Close)
 	leads, registry := true, prometheus.NewRegistry()
 	s, err := NewEvents(Options{
-		Options:    push.Options{URL: server.URL, HTTP: config.DefaultHTTPClientConfig, IsLeader: func() bool { return leads }, Registerer: registry},
+		Options:    push.Options{URL: server.URL, HTTP: config.DefaultHTTPClientConfig, IsLeader: func() bool { return leads }, Registerer: registry, Grace: time.Minute},
 		Attributes: map[string]string{"k8s.cluster.name": "prod"},
 	})
 	if err != nil {
@@ -95,7 +95,7 @@ weir_otlp_logs_unlogged_events{receiver="RECEIVER"} 3
 
 // Samples and Events of one sink have their write-ahead logs beside each other.
 func TestTwoWriteAheadLogs(t *testing.T) {
-	o := Options{Options: push.Options{URL: "http://127.0.0.1:1", HTTP: config.DefaultHTTPClientConfig, WAL: t.TempDir(), Grace: time.Millisecond}}
+	o := Options{Options: push.Options{URL: "http://127.0.0.1:1", HTTP: config.DefaultHTTPClientConfig, WAL: t.TempDir(), Grace: time.Minute}}
 	samples, err := New(o)
 	if err != nil {
 		t.Fatal(err)

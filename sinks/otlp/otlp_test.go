@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
 	"github.com/weir-metrics/weir/sinks/push"
+	"github.com/weir-metrics/weir/test/background"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -135,6 +137,9 @@ func open(t *testing.T, r http.Handler, o Options) (s *Sink, finish func()) {
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
 	o.HTTP = config.DefaultHTTPClientConfig
+	if o.Grace == 0 {
+		o.Grace = time.Minute
+	}
 	if o.URL == "" {
 		o.URL = server.URL + "/"
 	}
@@ -263,12 +268,22 @@ func TestCompression(t *testing.T) {
 				}
 				return refuses
 			}
-			o.Grace = time.Minute
 			if refuses {
-				o.Grace = 100 * time.Millisecond
+				o.Flush, o.Grace = time.Millisecond, time.Second
 			}
 			s, finish := open(t, r.receiver, o)
 			write(t, s, batch(round))
+			if refuses { // it ends when the log has the request
+				finish = background.Run(t, s.Run)
+				for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+					if files, _ := filepath.Glob(filepath.Join(folder, "*.otlp")); len(files) > 0 {
+						break
+					}
+					if time.Now().After(deadline) {
+						t.Fatal("the log has no request in 20s")
+					}
+				}
+			}
 			finish()
 		}
 		if r.receiver.zipped != r.zipped {
