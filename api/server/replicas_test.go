@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -39,7 +40,7 @@ func newReplica(t *testing.T, c *fakeCluster, name string) *replica {
 			return "", nil, false
 		}
 		return l.Address(), l.known.PEM(), l == p
-	})})
+	}), Timeout: time.Minute})
 	p.run = start(t, c, func(_ *server.Options, config *server.Config) { config.Data, config.Peer = wrap, known }, func(s *server.Server) {
 		show := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			p.served.Add(1)

@@ -16,7 +16,7 @@ func TestShutdownIsGraceful(t *testing.T) {
 	c := newCluster(t)
 	as := admin(c, "/weir/v1/slow", "/weir/v1/about")
 	entered, release := make(chan struct{}), make(chan struct{})
-	r := start(t, c, func(o *server.Options, _ *server.Config) { o.ShutdownDelay = 2 * time.Second }, func(s *server.Server) {
+	r := start(t, c, func(o *server.Options, _ *server.Config) { o.ShutdownDelay = 5 * time.Second }, func(s *server.Server) {
 		s.Handle("/weir/v1/slow", nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			close(entered)
 			<-release
