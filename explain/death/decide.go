@@ -250,29 +250,35 @@ func (d *decision) eventsMissing() string {
 		return "Events of that time are forgotten"
 	}
 	container, start := d.lastStart()
-	written, used, first := !start.After(d.EventsSince), 0, d.End.At
+	written := !start.After(d.EventsSince) || d.event(kubelet, container, func(e *event.Event) bool {
+		return (e.Reason == "Started" || e.Reason == "Killing") && !e.Last.Before(start.Add(-clockSlack)) && !e.First.After(d.End.At.Add(clockSlack))
+	}) != nil
+	if written && !d.eventsUsedUp() {
+		return ""
+	}
+	return "the kubelet may have dropped Events about this run: after 25 on a pod it writes one in 5 minutes"
+}
+
+// eventsUsedUp reports whether the kubelet may have written as many Events of type Normal on the pod before the end as it
+// may. Those that it dropped count, too.
+func (d *decision) eventsUsedUp() bool {
+	end, written, first := d.End.At.Add(clockSlack), 0, d.End.At
 	for i := range d.Events {
 		e := &d.Events[i]
 		if !d.wrote(kubelet, e) || e.Type == corev1.EventTypeWarning {
 			continue
 		}
-		if e.Part == container && (e.Reason == "Started" || e.Reason == "Killing") {
-			written = written || !e.Last.Before(start.Add(-clockSlack)) && !e.First.After(d.End.At.Add(clockSlack))
-		}
-		used += e.Count
+		written += e.Count
 		for _, at := range e.Seen {
-			if at.After(d.End.At.Add(clockSlack)) {
-				used--
+			if at.After(end) {
+				written--
 			}
 		}
 		if e.First.Before(first) {
 			first = e.First
 		}
 	}
-	if written && used < eventBurst+int(min(d.End.At.Sub(first), time.Hour)/eventInterval) {
-		return ""
-	}
-	return "the kubelet may have dropped Events about this run: after 25 on a pod it writes one in 5 minutes"
+	return written >= eventBurst+int(min(d.End.At.Sub(first), time.Hour)/eventInterval)
 }
 
 // lastStart returns which container of the pod started last before the end, and when; the zero time if that is unknown.
