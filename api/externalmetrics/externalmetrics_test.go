@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -128,22 +129,69 @@ func TestPrometheusHangs(t *testing.T) {
 	}))
 	defer hang.Close()
 	p := provide(t, Options{MaxQueries: 2, Registerer: prometheus.NewRegistry()}, strings.Replace(up(hang.URL), "2s", "300ms", 1))
-	ask := func(want string) {
+	ask := func(namespace, want string) {
 		t.Helper()
-		_, err := p.GetExternalMetric(t.Context(), "shop", labels.Everything(), provider.ExternalMetricInfo{Metric: "up"})
+		_, err := p.GetExternalMetric(t.Context(), namespace, labels.Everything(), provider.ExternalMetricInfo{Metric: "up"})
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	ask("up: Prometheus did not answer within 300ms")
+	ask("shop", "up: Prometheus did not answer within 300ms")
 	// All slots are taken for longer than a query may take.
 	for range cap(p.slots) {
 		p.slots <- struct{}{}
 	}
-	ask("up: 2 other queries did not end in time: Prometheus is slow")
+	ask("bank", "up: 2 other queries did not end in time: Prometheus is slow")
 	if got := testutil.ToFloat64(p.telemetry.queries.WithLabelValues("up", resultTimeout)); got != 2 {
 		t.Errorf("%v timeouts counted, want 2", got)
 	}
+}
+
+// A failure is kept for a short time: a server that hangs is not asked again for each pod. It is asked
+// again afterwards, and at once if the caller gave up or if no answer is shared.
+func TestFailuresAreKept(t *testing.T) {
+	var asked atomic.Int32
+	hang := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		r.ParseForm()
+		asked.Add(1)
+		<-r.Context().Done()
+	}))
+	defer hang.Close()
+	rules := strings.Replace(up(hang.URL), "2s", "100ms", 1)
+	p := provide(t, Options{}, rules)
+	ask := func(ctx context.Context, p *Provider, wantAsked int32) {
+		t.Helper()
+		_, err := p.GetExternalMetric(ctx, "shop", labels.Everything(), provider.ExternalMetricInfo{Metric: "up"})
+		if err == nil {
+			t.Error("got an answer of a server that hangs")
+		}
+		if got := asked.Load(); got != wantAsked {
+			t.Errorf("the server was asked %d times, want %d", got, wantAsked)
+		}
+	}
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	ask(short, p, 1)
+	ask(t.Context(), p, 2)
+	ask(t.Context(), p, 2)
+	expire := func() {
+		p.shared.mu.Lock()
+		defer p.shared.mu.Unlock()
+		for _, q := range p.shared.mu.queries {
+			if age := time.Until(q.expires); age > failureAge {
+				t.Errorf("the failure is kept for %v, want %v", age, failureAge)
+			}
+			q.expires = time.Now().Add(-time.Nanosecond)
+		}
+	}
+	expire()
+	ask(t.Context(), p, 3)
+	if n, series := len(p.shared.mu.queries), p.shared.mu.series; n != 1 || series != 0 {
+		t.Errorf("%d queries with %d series are kept, want the failure", n, series)
+	}
+	once := provide(t, Options{AnswerAge: -1}, rules)
+	ask(t.Context(), once, 4)
+	ask(t.Context(), once, 5)
 }
 
 // Among many queries, the maximum number runs at once, and no more.

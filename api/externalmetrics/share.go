@@ -24,6 +24,10 @@ const (
 // pastAge is how long an answer about an earlier time is used again.
 const pastAge = time.Minute
 
+// failureAge is how long a failure is kept, so that each pod and each autoscaler does not wait again for a
+// server that hangs.
+const failureAge = 5 * time.Second
+
 // queryKey distinguishes queries. The rule stands for the rules in use: rules that are read again ask
 // again.
 type queryKey struct {
@@ -36,7 +40,7 @@ type queryKey struct {
 // come soon after it. Its answer is set when done is closed.
 type sharedQuery struct {
 	done   chan struct{}
-	answer *history.Answer
+	answer *history.Answer // nil if err is not
 	err    error
 	index  sync.Once
 	byName map[string]int // for objects: the series of a name, or severalSeries
@@ -46,7 +50,7 @@ type sharedQuery struct {
 	expires time.Time // zero until done is closed
 }
 
-// sharedQueries are the queries that run, and those whose answers are used again.
+// sharedQueries are the queries that run, and those whose answers or failures are used again.
 type sharedQueries struct {
 	mu struct {
 		sync.Mutex
@@ -100,14 +104,25 @@ func (p *Provider) start(ctx context.Context, s *loadedRules, k queryKey) *share
 		if k.ago > 0 {
 			age = pastAge
 		}
+		if err != nil {
+			age = min(age, failureAge)
+		}
 		q.expires = time.Now().Add(age)
-		if err != nil || age < 0 || mu.series+len(answer.Series) > maxSharedSeries {
+		if age < 0 || mu.series+q.series() > maxSharedSeries {
 			p.shared.drop(k, q)
 		} else if mu.queries[k] == q {
-			mu.series += len(answer.Series)
+			mu.series += q.series()
 		}
 	}()
 	return q
+}
+
+// series returns how many series the answer has.
+func (q *sharedQuery) series() int {
+	if q.answer == nil {
+		return 0
+	}
+	return len(q.answer.Series)
 }
 
 // drop forgets a query, unless another one has its place. The caller holds the lock.
@@ -117,11 +132,11 @@ func (s *sharedQueries) drop(k queryKey, q *sharedQuery) {
 	}
 }
 
-// dropExpired forgets the answers that are too old. The caller holds the lock.
+// dropExpired forgets the answers and failures that are too old. The caller holds the lock.
 func (s *sharedQueries) dropExpired(now time.Time) {
 	for k, q := range s.mu.queries {
 		if !q.expires.IsZero() && now.After(q.expires) {
-			s.mu.series -= len(q.answer.Series)
+			s.mu.series -= q.series()
 			delete(s.mu.queries, k)
 		}
 	}
