@@ -25,6 +25,9 @@ type reporter struct {
 
 func newReporter(d *autoscaler.Decision, c Context) *reporter {
 	t := &reporter{Decision: d, Context: c, pods: map[string]*autoscaler.PodInput{}}
+	if c.Verdict != nil {
+		t.Verdict = lookUpOnce(c.Verdict)
+	}
 	if in := c.Input; in != nil {
 		for i := range in.Pods {
 			t.pods[in.Pods[i].Name] = &in.Pods[i]
@@ -35,6 +38,29 @@ func newReporter(d *autoscaler.Decision, c Context) *reporter {
 		}
 	}
 	return t
+}
+
+// lookUpOnce returns a function that calls verdict once for each metric and pod. A verdict may need a query
+// of another server, and a report uses it in several places.
+func lookUpOnce(verdict func(i int, pod string) (PodVerdict, bool)) func(i int, pod string) (PodVerdict, bool) {
+	type key struct {
+		metric int
+		pod    string
+	}
+	type result struct {
+		verdict PodVerdict
+		known   bool
+	}
+	results := map[key]result{}
+	return func(i int, pod string) (PodVerdict, bool) {
+		k := key{i, pod}
+		r, ok := results[k]
+		if !ok {
+			r.verdict, r.known = verdict(i, pod)
+			results[k] = r
+		}
+		return r.verdict, r.known
+	}
 }
 
 // New returns the report of a decision.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"testing"
@@ -270,4 +271,22 @@ func length(t *testing.T, text string) time.Duration {
 func milli(text string) int64 {
 	q := resource.MustParse(text)
 	return q.MilliValue()
+}
+
+// A report looks up the reason of a pod without a number once, and uses it in several places.
+func TestVerdictsAreLookedUpOnce(t *testing.T) {
+	lookUps := map[string]int{}
+	d := &autoscaler.Decision{Metrics: []autoscaler.MetricDecision{{Type: autoscalingv2.PodsMetricSourceType, Pods: []autoscaler.ClassifiedPod{
+		{Pod: "web-0", Class: autoscaler.Missing, Reason: autoscaler.ReasonNoSample}, {Pod: "web-1", Class: autoscaler.Missing, Reason: autoscaler.ReasonNoSample},
+	}}}}
+	r := New(d, Context{Verdict: func(_ int, pod string) (PodVerdict, bool) {
+		lookUps[pod]++
+		return PodVerdict{Reason: "NoSeries of " + pod}, pod == "web-0"
+	}})
+	if want := map[string]int{"web-0": 1, "web-1": 1}; !maps.Equal(lookUps, want) {
+		t.Errorf("verdicts were looked up %v times, want %v", lookUps, want)
+	}
+	if pods := r.Metrics[0].Pods; pods[0].Reason != "NoSeries of web-0" || pods[0].Verdict == nil || pods[1].Verdict != nil {
+		t.Errorf("got %+v, want the reason of web-0", pods)
+	}
 }

@@ -3,6 +3,8 @@ package podmetrics
 import (
 	"context"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -13,12 +15,17 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
+// reasonTimeout bounds the wait for the reasons of a metric that a rule defines. A report has many pods.
+const reasonTimeout = 2 * time.Second
+
 // Verdicts returns a function that explains why a pod has no sample of the metric spec.Metrics[i], in
 // the words of package explain. It returns false if that is not known. Readers of an earlier time
 // know no reasons. All reasons are for the time of the first call, which follows the decision: a pod
-// that is served by then has the reason Measured. The function is safe for concurrent use.
+// that is served by then has the reason Measured. A metric whose server exceeded reasonTimeout once has no
+// further reasons. The function is safe for concurrent use.
 func (r *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.PodVerdict, bool) {
 	now := sync.OnceValue(func() *explain.Explainer { return r.options.Explainer() })
+	hangs := make([]atomic.Bool, len(spec.Metrics))
 	return func(i int, pod string) (decisionreport.PodVerdict, bool) {
 		if r.options.Explainer == nil || !r.at.IsZero() || i < 0 || i >= len(spec.Metrics) {
 			return decisionreport.PodVerdict{}, false
@@ -37,7 +44,7 @@ func (r *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAut
 			}
 			return containerVerdict(explainer, p, m.ContainerResource)
 		case m.Type == autoscalingv2.PodsMetricSourceType && m.Pods != nil:
-			if v, missing := r.seriesVerdict(p.PodRef, m.Pods); missing {
+			if v, missing := r.seriesVerdict(p.PodRef, m.Pods, &hangs[i]); missing {
 				return v, true
 			}
 			return r.metricVerdict(explainer, p, m.Pods)
@@ -65,11 +72,11 @@ func findingVerdict(f explain.Finding, name corev1.ResourceName) (decisionreport
 }
 
 // containerVerdict returns why a container of a served pod is not served.
-func containerVerdict(fixture *explain.Explainer, p *cluster.Pod, m *autoscalingv2.ContainerResourceMetricSource) (decisionreport.PodVerdict, bool) {
+func containerVerdict(explainer *explain.Explainer, p *cluster.Pod, m *autoscalingv2.ContainerResourceMetricSource) (decisionreport.PodVerdict, bool) {
 	if p.Container(m.Container) == nil {
 		return decisionreport.PodVerdict{Reason: metric.NotReported.String(), Message: "the pod has no container " + m.Container}, true
 	}
-	e, known := fixture.Container(p.PodRef, m.Container)
+	e, known := explainer.Container(p.PodRef, m.Container)
 	if !known {
 		return decisionreport.PodVerdict{}, false
 	}
@@ -85,19 +92,23 @@ func containerVerdict(fixture *explain.Explainer, p *cluster.Pod, m *autoscaling
 	return decisionreport.PodVerdict{}, false
 }
 
-// seriesVerdict returns why a pod has no value for a metric that a rule defines.
-func (r *Reader) seriesVerdict(pod metric.PodRef, m *autoscalingv2.PodsMetricSource) (decisionreport.PodVerdict, bool) {
+// seriesVerdict returns why a pod has no value for a metric that a rule defines. It sets hangs if the
+// rule's server takes too long, and does not ask it then.
+func (r *Reader) seriesVerdict(pod metric.PodRef, m *autoscalingv2.PodsMetricSource, hangs *atomic.Bool) (decisionreport.PodVerdict, bool) {
 	rules, ok := r.options.Custom.(RuleExplainer)
-	if !ok {
+	if !ok || hangs.Load() {
 		return decisionreport.PodVerdict{}, false
 	}
 	selector, err := metricSelector(m.Metric.Selector)
 	if err != nil {
 		return decisionreport.PodVerdict{}, false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), r.options.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), reasonTimeout)
 	defer cancel()
 	f, missing := rules.WhyNoSeries(ctx, pod, m.Metric.Name, selector)
+	if ctx.Err() != nil {
+		hangs.Store(true)
+	}
 	if !missing {
 		return decisionreport.PodVerdict{}, false
 	}
@@ -106,14 +117,14 @@ func (r *Reader) seriesVerdict(pod metric.PodRef, m *autoscalingv2.PodsMetricSou
 
 // metricVerdict returns why a pod had no value for a metric of the catalogue. It returns false if the
 // pod is served, and the metric has a selector or nobody answers for it.
-func (r *Reader) metricVerdict(fixture *explain.Explainer, p *cluster.Pod, m *autoscalingv2.PodsMetricSource) (decisionreport.PodVerdict, bool) {
+func (r *Reader) metricVerdict(explainer *explain.Explainer, p *cluster.Pod, m *autoscalingv2.PodsMetricSource) (decisionreport.PodVerdict, bool) {
 	id, ok := metric.ByName(m.Metric.Name)
 	if !ok {
 		return decisionreport.PodVerdict{}, false
 	}
-	outcome := fixture.SurveyOf(id).Pod(p)
+	outcome := explainer.SurveyOf(id).Pod(p)
 	if outcome.Served {
 		return servedSince, m.Metric.Selector == nil && r.options.Custom != nil
 	}
-	return decisionreport.PodVerdict{Reason: outcome.Reason.String(), Message: outcome.Message(), Advice: fixture.Advice(p, &outcome)}, true
+	return decisionreport.PodVerdict{Reason: outcome.Reason.String(), Message: outcome.Message(), Advice: explainer.Advice(p, &outcome)}, true
 }

@@ -1,14 +1,19 @@
 package podmetrics_test
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/autoscaler"
@@ -138,4 +143,50 @@ func TestVerdicts(t *testing.T) {
 	if got, known := then.Verdicts("shop", spec)(0, "young"); known {
 		t.Errorf("of an earlier time: got %+v", got)
 	}
+}
+
+// hangingRules is custom metrics with rules whose server hangs.
+type hangingRules struct {
+	podmetrics.CustomMetrics
+	asked map[string]int // by metric
+}
+
+func (hangingRules) HasRule(schema.GroupResource, string) bool { return true }
+
+func (r hangingRules) WhyNoSeries(ctx context.Context, _ metric.PodRef, name string, _ labels.Selector) (explain.Finding, bool) {
+	if r.asked[name]++; name == "healthy" {
+		return explain.Finding{Reason: "NoSeries"}, true
+	}
+	<-ctx.Done()
+	return explain.Finding{}, false
+}
+
+// TestReasonsOfAServerThatHangs checks that a server that hangs delays a report with many pods by two
+// seconds, and takes no reason from another metric.
+func TestReasonsOfAServerThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFixture(t)
+		w.know(running("shop", "web-0", "n1", nil, "app"), running("shop", "web-1", "n1", nil, "app"))
+		o := w.options()
+		rules := hangingRules{o.Custom, map[string]int{}}
+		o.Custom = rules
+		spec := &autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{pod("hangs", nil), pod("healthy", nil)}}
+		verdicts, began := podmetrics.New(o).Verdicts("shop", spec), time.Now()
+		for range 3 {
+			for _, pod := range []string{"web-0", "web-1"} {
+				if v, known := verdicts(0, pod); known {
+					t.Errorf("%s has the reason %+v of a server that hangs", pod, v)
+				}
+				if v, known := verdicts(1, pod); !known || v.Reason != "NoSeries" {
+					t.Errorf("%s: got %+v, %v, want NoSeries", pod, v, known)
+				}
+			}
+		}
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("the reasons took %v, want 2s", took)
+		}
+		if want := map[string]int{"hangs": 1, "healthy": 6}; !maps.Equal(rules.asked, want) {
+			t.Errorf("asked %v, want %v", rules.asked, want)
+		}
+	})
 }
