@@ -93,7 +93,10 @@ func (c *client) get(ctx context.Context, group schema.GroupVersion, query url.V
 }
 
 // bounded calls ask within the bounds of the adapter, and counts its result.
-func (c *client) bounded(ctx context.Context, ask func(context.Context) error) (err error) {
+func (c *client) bounded(caller context.Context, ask func(context.Context) error) (err error) {
+	if caller.Err() != nil {
+		return c.requestEnded("was asked")
+	}
 	began, result := time.Now(), "ok"
 	defer func() {
 		if err != nil {
@@ -102,15 +105,29 @@ func (c *client) bounded(ctx context.Context, ask func(context.Context) error) (
 		c.requests.WithLabelValues(c.Name, result).Inc()
 		c.duration.WithLabelValues(c.Name).Observe(time.Since(began).Seconds())
 	}()
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	ctx, cancel := context.WithTimeout(caller, c.Timeout)
 	defer cancel()
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
 	case <-ctx.Done():
+		if caller.Err() != nil {
+			return c.requestEnded("was asked")
+		}
 		return metricsgroup.Unavailable("adapter %s is slow: %d other requests to it did not end within %v", c.Name, maxRequests, c.Timeout)
 	}
-	return ask(ctx)
+	err = ask(ctx)
+	// A gRPC server has the deadline, too, and its answer may be here a moment before it.
+	if deadline, ok := caller.Deadline(); err != nil && (caller.Err() != nil || ok && time.Until(deadline) < 50*time.Millisecond) {
+		return c.requestEnded("answered")
+	}
+	return err
+}
+
+// requestEnded returns the error for a caller that ended before something happened. The adapter need not be
+// slow: the caller may have had less time than the adapter's timeout.
+func (c *client) requestEnded(before string) error {
+	return metricsgroup.Error(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "the request ended before adapter %s %s", c.Name, before)
 }
 
 // fetch returns the body of a successful answer.

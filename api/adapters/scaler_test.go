@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -429,5 +431,32 @@ func TestOneAnnouncement(t *testing.T) {
 	}
 	if announced != 2 {
 		t.Errorf("announced %d times after a change, want twice in all", announced)
+	}
+}
+
+// TestTheRequestEnded checks that an adapter is not blamed, nor counted as asked, for a caller that had no
+// time left or less than the adapter's timeout.
+func TestTheRequestEnded(t *testing.T) {
+	hanging, _ := serveScaler(t, "127.0.0.1:0", &testScaler{})
+	registry := prometheus.NewRegistry()
+	r := adapters.New(adapters.Options{Adapters: []adapters.Adapter{ofScaler(hanging)}, Registerer: registry})
+	t.Cleanup(r.Close)
+	for _, test := range []struct {
+		left  time.Duration
+		want  string
+		asked int
+	}{
+		{0, "the request ended before adapter mail was asked", 0},
+		{100 * time.Millisecond, "the request ended before adapter mail answered", 1},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), test.left)
+		defer cancel()
+		_, err := r.GetExternalMetric(ctx, "shop", nil, provider.ExternalMetricInfo{Metric: "lag"})
+		if err == nil || err.Error() != test.want {
+			t.Errorf("a request with %v left: got %v, want %s", test.left, err, test.want)
+		}
+		if got, err := testutil.GatherAndCount(registry, "weir_adapter_requests_total"); err != nil || got != test.asked {
+			t.Errorf("%d requests are counted, %v, want %d", got, err, test.asked)
+		}
 	}
 }

@@ -83,9 +83,13 @@ func (p *Provider) share(ctx context.Context, s *loadedRules, k queryKey) (*shar
 	case <-q.done:
 		return q, q.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, fmt.Errorf("%w: %w", errRequestEnded, ctx.Err())
 	}
 }
+
+// errRequestEnded is the error of a request that did not wait for its query. The server need not be slow:
+// the caller may have had only a part of the query's timeout.
+var errRequestEnded = errors.New("the request ended before Prometheus answered")
 
 // start starts a query. The caller holds the lock.
 func (p *Provider) start(ctx context.Context, s *loadedRules, k queryKey) *sharedQuery {
@@ -178,6 +182,8 @@ func queryFailure(metric string, timeout time.Duration, err error) (result strin
 	var no *history.Error
 	var waited *queueTimeout
 	switch {
+	case errors.Is(err, errRequestEnded):
+		return resultTimeout, metricsgroup.Error(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "%s: %v", metric, errRequestEnded)
 	case errors.As(err, &waited):
 		return resultTimeout, metricsgroup.Error(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "%s: %v", metric, waited)
 	case errors.Is(err, context.DeadlineExceeded):

@@ -12,7 +12,7 @@ const (
 	resultOK       = "ok"
 	resultEmpty    = "empty"    // no series
 	resultRefused  = "refused"  // a value that is not a number
-	resultTimeout  = "timeout"  // the slot or the answer came too late
+	resultTimeout  = "timeout"  // the slot or the answer came too late, or the request ended
 	resultError    = "error"    // Prometheus could not be reached or returned an error
 	resultSelector = "selector" // not sent: the caller's selector has no meaning
 )

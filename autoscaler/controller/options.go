@@ -99,8 +99,10 @@ func (o Options) withDefaults() (Options, error) {
 }
 
 const (
-	// syncTimeout bounds the time of one decision. The read of the scale takes most of it.
-	syncTimeout = 10 * time.Second
+	// syncTimeout bounds the reads of one decision: the scale and the metrics. Writes have writeTimeout. It
+	// is longer than the default timeout of a rule (10 s): a query that hangs then fails before the decision
+	// gives up, and its failure is kept for other decisions.
+	syncTimeout = 12 * time.Second
 	// writeTimeout bounds the time of the write of a scale. It must be less than the time that a Lease
 	// guarantees between two leaders (its duration less the renew deadline).
 	writeTimeout = 4 * time.Second

@@ -1,19 +1,25 @@
 package podmetrics_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/metrics/pkg/apis/external_metrics"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
 	"github.com/weir-metrics/weir/api/custommetrics"
 	"github.com/weir-metrics/weir/api/externalmetrics"
@@ -238,7 +244,7 @@ func TestExternalMetrics(t *testing.T) {
 		{external("queue_length", &metav1.LabelSelector{MatchLabels: map[string]string{"queue": "jobs"}}), autoscaler.Reading{Values: []int64{12500}, At: at}},
 		{external("nothing", nil), autoscaler.Reading{Err: fmt.Errorf("unable to fetch metrics from external metrics API: the query of nothing returns nothing for namespace=shop")}},
 		{external("absent", nil), autoscaler.Reading{Err: fmt.Errorf("unable to fetch metrics from external metrics API: there is no external metric absent: the file of rules has queue_length, nothing and slow")}},
-		{external("slow", nil), autoscaler.Reading{Err: fmt.Errorf("unable to fetch metrics from external metrics API: slow: Prometheus did not answer within 20s")}},
+		{external("slow", nil), autoscaler.Reading{Err: fmt.Errorf("unable to fetch metrics from external metrics API: slow: the request ended before Prometheus answered")}},
 	} {
 		name := test.metric.External.Metric.Name
 		if o.Timeout = time.Minute; name == "slow" {
@@ -246,4 +252,53 @@ func TestExternalMetrics(t *testing.T) {
 		}
 		cmptest.Equal(t, name, test.want, read(t, podmetrics.New(o), test.metric), compareErrors)
 	}
+}
+
+// unevenServers are external metrics of several servers: one hangs, one has a bug, the others answer after a
+// second.
+type unevenServers struct{}
+
+func (unevenServers) GetExternalMetric(ctx context.Context, _ string, _ labels.Selector, info provider.ExternalMetricInfo) (*external_metrics.ExternalMetricValueList, error) {
+	var answer <-chan time.Time
+	switch info.Metric {
+	case "hangs":
+	case "panics":
+		panic("a bug")
+	default:
+		answer = time.After(time.Second)
+	}
+	select {
+	case <-answer:
+		return &external_metrics.ExternalMetricValueList{Items: []external_metrics.ExternalMetricValue{{Value: *resource.NewQuantity(3, resource.DecimalSI)}}}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestAMetricHangs checks that a metric that hangs makes no other metric of the decision fail, and that a
+// bug is a panic of the caller, who recovers from it.
+func TestAMetricHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := shop(t).options()
+		o.External = unevenServers{}
+		spec := &autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{external("hangs", nil), external("a", nil), external("panics", nil), external("b", nil)}}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		began := time.Now()
+		read := podmetrics.New(o).Readings(ctx, noon, "shop", labels.Everything(), spec, nil)
+		if r := read(0); r.Err == nil || time.Since(began) != 10*time.Second {
+			t.Errorf("the metric that hangs: got %+v after %v, want an error after 10s", r, time.Since(began))
+		}
+		for _, i := range []int{1, 3} {
+			if r := read(i); r.Err != nil || !slices.Equal(r.Values, []int64{3000}) {
+				t.Errorf("metric %d: got %+v, want the value 3", i, r)
+			}
+		}
+		defer func() {
+			if v := recover(); v == nil {
+				t.Error("the caller does not notice the panic")
+			}
+		}()
+		read(2)
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -16,15 +17,50 @@ import (
 )
 
 // Readings returns Input.ReadMetric for a target with the selector sel, which matches pods. All
-// resource metrics are read from one state. Only one goroutine may call the function.
+// resource metrics are read from one state. The first call starts the requests to other servers, so a
+// metric that takes the whole time of ctx makes no other metric fail. Only one goroutine may call the
+// function.
 func (r *Reader) Readings(ctx context.Context, _ time.Time, namespace string, sel labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(i int) autoscaler.Reading {
 	target := &targetReader{Reader: r, ctx: ctx, namespace: namespace, selector: sel, pods: pods}
+	read := make([]func() autoscaler.Reading, len(spec.Metrics))
+	start := sync.OnceFunc(func() {
+		for i := range spec.Metrics {
+			m := &spec.Metrics[i]
+			read[i] = func() autoscaler.Reading {
+				reading := target.read(m)
+				reading.AnsweredBy = target.answeredBy(m)
+				return reading
+			}
+			if !r.IsInMemory(m) {
+				read[i] = inBackground(read[i])
+			}
+		}
+	})
 	return func(i int) autoscaler.Reading {
 		if i < 0 || i >= len(spec.Metrics) {
 			return failed(fmt.Errorf("there is no metric %d of %d", i, len(spec.Metrics)))
 		}
-		reading := target.read(&spec.Metrics[i])
-		reading.AnsweredBy = target.answeredBy(&spec.Metrics[i])
+		start()
+		return read[i]()
+	}
+}
+
+// inBackground calls read in a goroutine. It returns a function that waits for the result, and that has the
+// panic of read, because the caller recovers from it.
+func inBackground(read func() autoscaler.Reading) func() autoscaler.Reading {
+	var reading autoscaler.Reading
+	var panicked any
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { panicked = recover() }()
+		reading = read()
+	}()
+	return func() autoscaler.Reading {
+		<-done
+		if panicked != nil {
+			panic(panicked)
+		}
 		return reading
 	}
 }
