@@ -138,8 +138,9 @@ func TestPrometheusHangs(t *testing.T) {
 	}
 	ask("shop", "up: Prometheus did not answer within 300ms")
 	// All slots are taken for longer than a query may take.
-	for range cap(p.slots) {
-		p.slots <- struct{}{}
+	slots := p.state.Load().servers[""].slots
+	for range cap(slots) {
+		slots <- struct{}{}
 	}
 	ask("bank", "up: 2 other queries did not end in time: Prometheus is slow")
 	if got := testutil.ToFloat64(p.telemetry.queries.WithLabelValues("up", resultTimeout)); got != 2 {
@@ -192,6 +193,22 @@ func TestFailuresAreKept(t *testing.T) {
 	once := provide(t, Options{AnswerAge: -1}, rules)
 	ask(t.Context(), once, 4)
 	ask(t.Context(), once, 5)
+}
+
+// A server that hangs takes no slots of another server, and the error names it.
+func TestSlotsOfAServer(t *testing.T) {
+	url := answering(t, 200, `{"status":"success","data":{"resultType":"scalar","result":[1,"1"]}}`)
+	p := provide(t, Options{MaxQueries: 2}, up(url)+"  - {name: slow, prometheus: thanos, query: slow}\nprometheuses:\n  thanos: {url: "+url+", timeout: 100ms}\n")
+	slots := p.state.Load().servers["thanos"].slots
+	for range cap(slots) {
+		slots <- struct{}{}
+	}
+	for metric, want := range map[string]string{"up": "<nil>", "slow": "slow: 2 other queries did not end in time: Prometheus thanos is slow"} {
+		_, err := p.GetExternalMetric(t.Context(), "shop", labels.Everything(), provider.ExternalMetricInfo{Metric: metric})
+		if got := fmt.Sprint(err); got != want {
+			t.Errorf("%s: got %s, want %s", metric, got, want)
+		}
+	}
 }
 
 // Among many queries, the maximum number runs at once, and no more.

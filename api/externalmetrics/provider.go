@@ -33,7 +33,6 @@ import (
 type Provider struct {
 	options   Options
 	telemetry *telemetry
-	slots     chan struct{}
 	state     atomic.Pointer[loadedRules]
 	shared    sharedQueries
 
@@ -47,8 +46,14 @@ type Provider struct {
 // loadedRules are the rules in use. They are immutable.
 type loadedRules struct {
 	rules   *rules.Rules
-	clients map[string]*history.Client // by the names of servers
-	source  string                     // content of the file and of what it refers to
+	servers map[string]*server // by name
+	source  string             // content of the file and of what it refers to
+}
+
+// server is a Prometheus.
+type server struct {
+	*history.Client
+	slots chan struct{} // one for each query that runs
 }
 
 var _ provider.ExternalMetricsProvider = (*Provider)(nil)
@@ -61,7 +66,7 @@ func New(o Options) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{options: o, telemetry: newTelemetry(o.Registerer), slots: make(chan struct{}, o.MaxQueries)}
+	p := &Provider{options: o, telemetry: newTelemetry(o.Registerer)}
 	p.shared.mu.queries = map[queryKey]*sharedQuery{}
 	_, err = p.reload()
 	if p.state.Load() == nil {
@@ -225,7 +230,7 @@ type Options struct {
 	// URL replaces the URL in the file if it is not empty, for example with a forwarded port to try
 	// the rules from outside the cluster.
 	URL string
-	// MaxQueries is how many queries run at once; 0 means 16. Other queries wait until their
+	// MaxQueries is how many queries of one server run at once; 0 means 16. Other queries wait until their
 	// deadline.
 	MaxQueries int
 	// AnswerAge is how long an answer of Prometheus is used again; 0 means 10 seconds, a negative

@@ -96,7 +96,7 @@ func (p *Provider) load() (*loadedRules, error) {
 	if r == nil {
 		return nil, mistakes
 	}
-	s := &loadedRules{rules: r, source: string(content), clients: map[string]*history.Client{}}
+	s := &loadedRules{rules: r, source: string(content), servers: map[string]*server{}}
 	if r.Prometheus.URL != "" {
 		if err := p.connect(s, "", &r.Prometheus); err != nil {
 			return nil, err
@@ -111,8 +111,8 @@ func (p *Provider) load() (*loadedRules, error) {
 }
 
 // connect creates the client for a server.
-func (p *Provider) connect(s *loadedRules, name string, server *rules.Prometheus) error {
-	options := server.Options
+func (p *Provider) connect(s *loadedRules, name string, o *rules.Prometheus) error {
+	options := o.Options
 	options.URL = cmp.Or(p.options.URL, options.URL)
 	for _, f := range []struct{ key, path string }{
 		{"caFile", options.CAFile}, {"certFile", options.CertFile}, {"keyFile", options.KeyFile},
@@ -133,14 +133,14 @@ func (p *Provider) connect(s *loadedRules, name string, server *rules.Prometheus
 	if err != nil {
 		return err
 	}
-	s.clients[name] = client
+	s.servers[name] = &server{client, make(chan struct{}, p.options.MaxQueries)}
 	return nil
 }
 
-// close closes the idle connections of the clients.
+// close closes the idle connections to the servers.
 func (l *loadedRules) close() {
-	for _, client := range l.clients {
-		client.Close()
+	for _, server := range l.servers {
+		server.Close()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -146,19 +147,20 @@ func (s *sharedQueries) dropExpired(now time.Time) {
 	}
 }
 
-// runQuery sends a query once a slot is free.
+// runQuery sends a query once a slot of its server is free.
 func (p *Provider) runQuery(ctx context.Context, s *loadedRules, k queryKey) (*history.Answer, error) {
 	began := time.Now()
 	defer func() { p.telemetry.duration.Observe(time.Since(began).Seconds()) }()
+	server := s.servers[k.rule.Prometheus]
 	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
+	case server.slots <- struct{}{}:
+		defer func() { <-server.slots }()
 	case <-ctx.Done():
-		return nil, &queueTimeout{cap(p.slots), ctx.Err()}
+		return nil, &queueTimeout{k.rule.Prometheus, cap(server.slots), ctx.Err()}
 	}
 	p.telemetry.running.Inc()
 	defer p.telemetry.running.Dec()
-	answer, err := s.clients[k.rule.Prometheus].Query(ctx, k.query, time.Now().Add(-k.ago))
+	answer, err := server.Query(ctx, k.query, time.Now().Add(-k.ago))
 	if err == nil && len(answer.Series) > maxSeries {
 		return nil, fmt.Errorf("the query returns %d series, at most %d are used: aggregate them", len(answer.Series), maxSeries)
 	}
@@ -167,12 +169,13 @@ func (p *Provider) runQuery(ctx context.Context, s *loadedRules, k queryKey) (*h
 
 // queueTimeout is the error of a query that got no slot in time.
 type queueTimeout struct {
+	server  string // empty for the first one of the rules
 	queries int
 	err     error
 }
 
 func (q *queueTimeout) Error() string {
-	return fmt.Sprintf("%d other queries did not end in time: Prometheus is slow", q.queries)
+	return fmt.Sprintf("%d other queries did not end in time: %s is slow", q.queries, strings.TrimSpace("Prometheus "+q.server))
 }
 
 func (q *queueTimeout) Unwrap() error { return q.err }
