@@ -42,7 +42,8 @@ func (c *Controller) shadowHPA(ctx context.Context, o *scalingObject, e *entry, 
 	if e.comparer == nil {
 		e.comparer = &comparer{maxSkew: lookBack}
 	}
-	e.pendingChanges = append(e.pendingChanges, changes...)
+	oldest := l.Now.Add(-lookBack - memoryLength(o, l.Settings)) // no window and no comparison reads an older change
+	e.pendingChanges = slices.DeleteFunc(append(e.pendingChanges, changes...), func(ch controllerChange) bool { return ch.At.Before(oldest) })
 	var found []comparison
 	if l.ScaleErr == nil {
 		if l.Now.Sub(e.seenAt) > lookBack {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -80,6 +81,31 @@ func TestShadow(t *testing.T) {
 			if a.GetSubresource() == "" && !slices.Contains([]string{"list", "watch", "create", "get"}, a.GetVerb()) {
 				t.Errorf("weir did %s %s", a.GetVerb(), a.GetResource().Resource)
 			}
+		}
+	})
+}
+
+// TestPendingChangesAreBounded checks that the changes of a controller are kept while the scale cannot be
+// read, but only those that a window or a comparison still uses.
+func TestPendingChangesAreBounded(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.options = Options{Shadow: true}
+		s.fixture.set("web", 4, 2000)
+		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1"}, Spec: halfACore("web")}
+		h.Status.DesiredReplicas, h.Status.CurrentReplicas = 4, 4
+		if _, err := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop").Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r := s.lead()
+		s.pass(time.Minute)
+		s.fixture.now(func() { s.fixture.silent = errors.New("the API server is away") })
+		for i := range int32(60) { // a change a minute; the longest window has five minutes
+			s.rescales("web", 5+i%2)
+			s.pass(time.Minute)
+		}
+		kept := r.mu.entries[objectKey{hpaKind, "shop", "web"}].pendingChanges
+		if n := len(kept); n != 5 && n != 6 || time.Since(kept[0].At) > 7*time.Minute {
+			t.Errorf("%d changes are kept, want those of the last five minutes: %+v", n, kept)
 		}
 	})
 }
