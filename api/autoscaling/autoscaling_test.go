@@ -51,10 +51,10 @@ func (village) Pods(string, labels.Selector) (pods []autoscaler.PodInput, err er
 	return pods, nil
 }
 
-func (village) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(int) autoscaler.Reading {
-	r := autoscaler.Reading{At: now}
+func (village) Readings(_ context.Context, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(int) autoscaler.Reading {
+	r := autoscaler.Reading{At: noon}
 	for i := range pods {
-		r.Samples = append(r.Samples, autoscaler.PodSample{Pod: pods[i].Name, Milli: 40, At: now, Window: 15 * time.Second})
+		r.Samples = append(r.Samples, autoscaler.PodSample{Pod: pods[i].Name, Milli: 40, At: noon, Window: 15 * time.Second})
 	}
 	return func(int) autoscaler.Reading { return r }
 }

@@ -28,8 +28,8 @@ type unchanging struct {
 func (u *unchanging) Pods(string, labels.Selector) ([]autoscaler.PodInput, error) { return u.pods, nil }
 
 // Readings implements Metrics.
-func (u *unchanging) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, _ []autoscaler.PodInput) func(int) autoscaler.Reading {
-	return func(int) autoscaler.Reading { return autoscaler.Reading{At: now, Samples: u.samples} }
+func (u *unchanging) Readings(_ context.Context, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, _ []autoscaler.PodInput) func(int) autoscaler.Reading {
+	return func(int) autoscaler.Reading { return autoscaler.Reading{At: time.Now(), Samples: u.samples} }
 }
 
 // BenchmarkSync10000 measures a period of 10,000 Autoscalers of ten pods each, in one goroutine. It
@@ -46,7 +46,7 @@ func BenchmarkSync10000(b *testing.B) {
 			if u.pods, err = w.Pods("", labels.Everything()); err != nil {
 				b.Fatal(err)
 			}
-			u.samples = w.Readings(b.Context(), time.Now(), "", labels.Everything(), nil, u.pods)(0).Samples
+			u.samples = w.Readings(b.Context(), "", labels.Everything(), nil, u.pods)(0).Samples
 			client := fake.NewClientset()
 			watch, err := watcher.New(watcher.Options{Client: client})
 			if err != nil {

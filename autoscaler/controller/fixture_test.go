@@ -165,7 +165,8 @@ func (w *fixture) Pods(_ string, sel labels.Selector) ([]autoscaler.PodInput, er
 }
 
 // Readings implements Metrics.
-func (w *fixture) Readings(_ context.Context, now time.Time, _ string, sel labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(int) autoscaler.Reading {
+func (w *fixture) Readings(_ context.Context, _ string, sel labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(int) autoscaler.Reading {
+	now := time.Now()
 	return func(int) autoscaler.Reading {
 		w.mu.Lock()
 		defer w.mu.Unlock()

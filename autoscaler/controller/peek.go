@@ -62,7 +62,7 @@ func (c *Controller) wouldChange(ctx context.Context, k objectKey, t *decisionRe
 	}
 	in.Now, in.Memory, in.Scale.SpecReplicas = time.Now(), t.memory, t.replicas
 	in.Pods, in.PodsErr = c.opts.Metrics.Pods(k.namespace, selector)
-	in.ReadMetric = c.opts.Metrics.Readings(ctx, in.Now, k.namespace, selector, in.Spec, in.Pods)
+	in.ReadMetric = c.opts.Metrics.Readings(ctx, k.namespace, selector, in.Spec, in.Pods)
 	d := autoscaler.Decide(&in)
 	return d.Rescale && d.Desired != t.decision.Desired
 }

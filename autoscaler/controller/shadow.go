@@ -122,7 +122,7 @@ func (c *Controller) decideAsBefore(ctx context.Context, o *scalingObject, l *ta
 	in.Memory = b.memory
 	in.Pods = podsBefore(l.Pods, b.inputs.pods, b.At)
 	if l.Selector != nil {
-		in.ReadMetric = c.opts.Metrics.Readings(ctx, l.Now, o.namespace, l.Selector, o.spec, in.Pods)
+		in.ReadMetric = c.opts.Metrics.Readings(ctx, o.namespace, l.Selector, o.spec, in.Pods)
 	}
 	now := newOwnDecision(o, autoscaler.Decide(&in), true)
 	if now.Decided && now.Desired == b.To || !equality.Semantic.DeepEqual(b.inputs.spec, o.spec) {

@@ -236,7 +236,7 @@ func (c *Controller) readTarget(ctx context.Context, o *scalingObject, e *entry,
 	c.selectors.Set(e.selectorOwner, o.namespace, selector)
 	l.Pods, l.PodsErr = c.opts.Metrics.Pods(o.namespace, selector)
 	l.Overlapping = c.overlapping(e.selectorOwner, l.Pods)
-	l.ReadMetric = c.opts.Metrics.Readings(ctx, l.Now, o.namespace, selector, o.spec, l.Pods)
+	l.ReadMetric = c.opts.Metrics.Readings(ctx, o.namespace, selector, o.spec, l.Pods)
 	return l
 }
 

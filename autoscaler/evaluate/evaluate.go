@@ -24,7 +24,7 @@ type PodMetrics interface {
 	// Pods returns the pods of a namespace that a selector matches, sorted by name.
 	Pods(namespace string, selector labels.Selector) ([]autoscaler.PodInput, error)
 	// Readings returns a function that reads the metric spec.Metrics[i].
-	Readings(ctx context.Context, now time.Time, namespace string, selector labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(i int) autoscaler.Reading
+	Readings(ctx context.Context, namespace string, selector labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(i int) autoscaler.Reading
 	// Verdicts returns a function that explains why a pod has no number for the metric spec.Metrics[i].
 	Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.PodVerdict, bool)
 }
@@ -152,6 +152,6 @@ func (e *Evaluator) fillInput(ctx context.Context, source PodMetrics, in *autosc
 	}
 	if in.Pods, in.PodsErr = source.Pods(in.Object.Namespace, selector); in.PodsErr == nil {
 		in.Overlapping = []types.NamespacedName{in.Object}
-		in.ReadMetric = source.Readings(ctx, in.Now, in.Object.Namespace, selector, in.Spec, in.Pods)
+		in.ReadMetric = source.Readings(ctx, in.Object.Namespace, selector, in.Spec, in.Pods)
 	}
 }

@@ -38,10 +38,10 @@ func (v village) Pods(namespace string, selector labels.Selector) (pods []autosc
 	return pods, nil
 }
 
-func (v village) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(int) autoscaler.Reading {
-	r := autoscaler.Reading{At: now}
+func (v village) Readings(_ context.Context, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(int) autoscaler.Reading {
+	r := autoscaler.Reading{At: noon}
 	for i := range pods {
-		r.Samples = append(r.Samples, autoscaler.PodSample{Pod: pods[i].Name, Milli: v.milli, At: now, Window: 15 * time.Second})
+		r.Samples = append(r.Samples, autoscaler.PodSample{Pod: pods[i].Name, Milli: v.milli, At: noon, Window: 15 * time.Second})
 	}
 	return func(int) autoscaler.Reading { return r }
 }

@@ -63,7 +63,7 @@ func TestReadingsAreTheAPIs(t *testing.T) {
 					t.Fatal(err)
 				}
 				spec := &autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: metrics}
-				read := l.Readings(t.Context(), w.now, namespace, sel, spec, pods)
+				read := l.Readings(t.Context(), namespace, sel, spec, pods)
 				for i := range metrics {
 					got, want := read(i), fromAPI(t.Context(), client, namespace, sel, &metrics[i])
 					if diff := cmp.Diff(want, got, compareErrors); diff != "" {
@@ -240,7 +240,7 @@ func TestNothingReadYet(t *testing.T) {
 	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{of("cpu", "")}}
 	want := func(text string) {
 		t.Helper()
-		if got := l.Readings(t.Context(), noon, "shop", labels.Everything(), spec, nil)(0); got.Err == nil || got.Err.Error() != text {
+		if got := l.Readings(t.Context(), "shop", labels.Everything(), spec, nil)(0); got.Err == nil || got.Err.Error() != text {
 			t.Errorf("got %v, want %s", got.Err, text)
 		}
 	}

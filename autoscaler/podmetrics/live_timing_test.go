@@ -87,7 +87,7 @@ func (t *testCluster) sync(l *podmetrics.Reader, settings *autoscaler.Settings, 
 		in := autoscaler.Input{
 			Now: now, Settings: settings, Object: s.object, Spec: &s.spec, Status: &s.status, Memory: s.memory,
 			Scale: s.scale, Selector: s.selector, Pods: pods, PodsErr: err,
-			ReadMetric: l.Readings(ctx, now, s.object.Namespace, s.selector, &s.spec, pods),
+			ReadMetric: l.Readings(ctx, s.object.Namespace, s.selector, &s.spec, pods),
 		}
 		d := autoscaler.Decide(&in)
 		if d.Err != nil {

@@ -77,7 +77,7 @@ func read(t *testing.T, l *podmetrics.Reader, m autoscalingv2.MetricSpec) autosc
 		t.Fatal(err)
 	}
 	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{m}}
-	return l.Readings(t.Context(), noon, "shop", sel, spec, pods)(0)
+	return l.Readings(t.Context(), "shop", sel, spec, pods)(0)
 }
 
 func TestCustomMetrics(t *testing.T) {
@@ -285,7 +285,7 @@ func TestAMetricHangs(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		began := time.Now()
-		read := podmetrics.New(o).Readings(ctx, noon, "shop", labels.Everything(), spec, nil)
+		read := podmetrics.New(o).Readings(ctx, "shop", labels.Everything(), spec, nil)
 		if r := read(0); r.Err == nil || time.Since(began) != 10*time.Second {
 			t.Errorf("the metric that hangs: got %+v after %v, want an error after 10s", r, time.Since(began))
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +19,7 @@ import (
 // resource metrics are read from one state. The first call starts the requests to other servers, so a
 // metric that takes the whole time of ctx makes no other metric fail. Only one goroutine may call the
 // function.
-func (r *Reader) Readings(ctx context.Context, _ time.Time, namespace string, sel labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(i int) autoscaler.Reading {
+func (r *Reader) Readings(ctx context.Context, namespace string, sel labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(i int) autoscaler.Reading {
 	target := &targetReader{Reader: r, ctx: ctx, namespace: namespace, selector: sel, pods: pods}
 	read := make([]func() autoscaler.Reading, len(spec.Metrics))
 	start := sync.OnceFunc(func() {

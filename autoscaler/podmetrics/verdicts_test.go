@@ -62,7 +62,7 @@ func TestServedSinceTheDecision(t *testing.T) {
 	settings := autoscaler.DefaultSettings()
 	in := &autoscaler.Input{
 		Now: w.now, Settings: &settings, Object: types.NamespacedName{Namespace: "shop", Name: "web"}, Spec: spec, Status: &autoscalingv2.HorizontalPodAutoscalerStatus{}, Pods: pods,
-		ReadMetric: reader.Readings(t.Context(), w.now, "shop", selector(t, "app=web"), spec, pods),
+		ReadMetric: reader.Readings(t.Context(), "shop", selector(t, "app=web"), spec, pods),
 	}
 	in.Scale.SpecReplicas, in.Scale.StatusReplicas, in.Scale.Selector = 1, 1, "app=web"
 	in.Overlapping = []types.NamespacedName{in.Object}

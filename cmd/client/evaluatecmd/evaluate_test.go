@@ -33,7 +33,10 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // village has a Deployment of three pods in namespace shop. Each pod uses 80% of its request now,
 // and 20% at any earlier time.
-type village struct{ milli int64 }
+type village struct {
+	milli int64
+	at    time.Time
+}
 
 func (village) Pods(namespace string, _ labels.Selector) (pods []autoscaler.PodInput, err error) {
 	for _, name := range []string{"web-1", "web-2", "web-3"} {
@@ -45,10 +48,10 @@ func (village) Pods(namespace string, _ labels.Selector) (pods []autoscaler.PodI
 	return pods, nil
 }
 
-func (v village) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(int) autoscaler.Reading {
-	r := autoscaler.Reading{At: now}
+func (v village) Readings(_ context.Context, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(int) autoscaler.Reading {
+	r := autoscaler.Reading{At: v.at}
 	for i := range pods {
-		r.Samples = append(r.Samples, autoscaler.PodSample{Pod: pods[i].Name, Milli: v.milli, At: now.Add(-5 * time.Second), Window: 15 * time.Second})
+		r.Samples = append(r.Samples, autoscaler.PodSample{Pod: pods[i].Name, Milli: v.milli, At: v.at.Add(-5 * time.Second), Window: 15 * time.Second})
 	}
 	return func(int) autoscaler.Reading { return r }
 }
@@ -73,12 +76,12 @@ func (village) WorkloadID(_ context.Context, namespace string, ref autoscalingv2
 // and "kubectl" has the namespace of a kubeconfig. Text after a "<" is the standard input.
 func TestTranscripts(t *testing.T) {
 	now := func() time.Time { return noon }
-	h := autoscaling.NewHandler(autoscaling.Options{Now: now, WorkloadID: village{}.WorkloadID, Evaluator: &evaluate.Evaluator{PodMetrics: village{80}, Scales: village{}, Now: now,
+	h := autoscaling.NewHandler(autoscaling.Options{Now: now, WorkloadID: village{}.WorkloadID, Evaluator: &evaluate.Evaluator{PodMetrics: village{80, noon}, Scales: village{}, Now: now,
 		PodMetricsAt: func(at time.Time) (evaluate.PodMetrics, error) {
 			if noon.Sub(at) > 15*time.Minute {
 				return nil, fmt.Errorf("memory reaches back to %s", noon.Add(-15*time.Minute).Format(time.RFC3339))
 			}
-			return village{20}, nil
+			return village{20, at}, nil
 		}}})
 	mux := http.NewServeMux()
 	for _, path := range autoscaling.Paths() {
