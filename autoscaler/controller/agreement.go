@@ -175,11 +175,11 @@ func (co *comparer) addDecision(s ownDecision) []comparison {
 
 // addGap records that weir made no decision for longer than maxSkew. Its memory is complete again
 // at memoryFull. Unmatched changes become undecided.
-func (co *comparer) addGap(warm time.Time) (found []comparison) {
+func (co *comparer) addGap(memoryFull time.Time) (found []comparison) {
 	for _, o := range co.unmatched {
 		found = append(found, co.compareMissed(o.controllerChange))
 	}
-	co.memoryFull, co.direction, co.unmatched, co.recent = warm, directionNone, nil, nil
+	co.memoryFull, co.direction, co.unmatched, co.recent = memoryFull, directionNone, nil, nil
 	return found
 }
 

@@ -108,8 +108,8 @@ type catalog struct {
 	}
 }
 
-func newCatalog(wake func(objectKey)) *catalog {
-	c := &catalog{enqueue: wake}
+func newCatalog(enqueue func(objectKey)) *catalog {
+	c := &catalog{enqueue: enqueue}
 	c.mu.objects, c.mu.byTarget = map[objectKey]*scalingObject{}, map[types.NamespacedName]map[objectKey]bool{}
 	c.mu.changes, c.mu.listed = map[objectKey][]controllerChange{}, map[string]bool{}
 	return c

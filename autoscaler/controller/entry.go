@@ -120,7 +120,14 @@ func targetName(id scaleclient.WorkloadID) string { return id.Resource.String() 
 
 // restoreMemory updates the memory with the changes of the target since the last decision of this
 // process or another. acts is set if this replica writes now; conflicted is set if a conflict
-// prevents it.
+// prevents it. There are four cases:
+//   - This replica has no memory of the target: it takes that of the status. A count that differs from the
+//     status is a change.
+//   - No status shows the last count (the result of a write is unknown, no replica writes, or there is no
+//     status yet): a count that differs from what this replica saw is a change.
+//   - Another replica wrote: the changes are those of its status. If this replica writes from now on, a
+//     count that differs from the status is a change, too.
+//   - This replica wrote: its memory has the change already.
 func (e *entry) restoreMemory(o *scalingObject, status *v1alpha1.AutoscalerStatus, l *targetState, acts, conflicted bool) {
 	changed := func(from int32) {
 		if from != l.Scale.SpecReplicas {

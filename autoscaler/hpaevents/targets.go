@@ -51,8 +51,8 @@ type targetSet struct {
 	}
 }
 
-// workload is what is known about a workload. Autoscalers have no generation that shows a change,
-// so the key is the workload that they name.
+// workload is what is known about a workload. Autoscalers have a generation only since Kubernetes 1.37,
+// so what is known is stored by the workload that they name.
 type workload struct {
 	selector labels.Selector // nil if unknown
 	hpas     map[*hpaInfo]bool

@@ -17,8 +17,8 @@
 // time. Package resourceusage has the rule, and the API uses it, too. Nanocores and bytes of each
 // container are rounded up to thousandths and then added. Timestamps are truncated to seconds, as
 // the encoding of the API does. Pods, Object and External metrics come from the providers that
-// serve custom.metrics.k8s.io and external.metrics.k8s.io. Errors are those that Kubernetes'
-// controller would get.
+// serve custom.metrics.k8s.io and external.metrics.k8s.io. Errors of APIs have the words of
+// Kubernetes' controller.
 //
 // # Earlier times
 //

@@ -29,7 +29,7 @@ type Options struct {
 	Initial int32
 	// Progress, if not nil, is called before each decision with the time that was replayed and the
 	// whole time.
-	Progress func(done, spec time.Duration)
+	Progress func(done, whole time.Duration)
 }
 
 const (

@@ -41,7 +41,7 @@ type Options struct {
 	MaxAnswer int64
 	// Progress, if not nil, is called before each request of Range with the request's number and the
 	// number of requests.
-	Progress func(query string, piece, answer int)
+	Progress func(query string, request, requests int)
 }
 
 // Client sends queries to one server. It is safe for concurrent use.
