@@ -88,7 +88,7 @@ func measureMetric(s *metric.Sample, id metric.ID) measurement {
 	if s == nil || id == metric.CPUUsageRate || id == metric.MemoryWorkingSet {
 		return l
 	}
-	if resourceusage.Ends(id) {
+	if resourceusage.EndsWithRun(id) {
 		l.run = resourceusage.RunOf(s)
 	}
 	v, ok := s.Values.Get(id)

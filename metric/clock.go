@@ -21,11 +21,11 @@ type NodeClock struct {
 
 // Latest returns the latest time that the node's clock may show at t, in nanoseconds since the
 // Unix epoch.
-func (c *NodeClock) Latest(t time.Time) int64 { return c.Ours(t) + int64(c.MaxAhead) }
+func (c *NodeClock) Latest(t time.Time) int64 { return c.OurTime(t) + int64(c.MaxAhead) }
 
-// Ours returns a time of our clock with which times of the node's clock can be compared, in
+// OurTime returns a time of our clock with which times of the node's clock can be compared, in
 // nanoseconds since the Unix epoch. If our wall clock steps, it does not.
-func (c *NodeClock) Ours(t time.Time) int64 {
+func (c *NodeClock) OurTime(t time.Time) int64 {
 	if c.epoch.IsZero() {
 		return t.UnixNano()
 	}

@@ -42,7 +42,7 @@ func TestNodeClock(t *testing.T) {
 			}
 			continue
 		}
-		if got := c.Ours(b.Ended); got != b.Ended.UnixNano() {
+		if got := c.OurTime(b.Ended); got != b.Ended.UnixNano() {
 			t.Errorf("answer %d: a time without a monotonic reading is %d by our clock, want %d", i, got, b.Ended.UnixNano())
 		}
 		if said.ahead < c.MinAhead || said.ahead > c.MaxAhead {

@@ -75,7 +75,7 @@ func (m *metricRequest) readEntity(e metric.Entity) (reading, bool) {
 // hasEnded reports whether the value is of a run that the API server knows to have ended since its
 // node was read. Numbers that are not of CPU or memory are served until the next read.
 func (m *metricRequest) hasEnded(s *metric.Sample) bool {
-	if !resourceusage.Ends(m.descriptor.ID) {
+	if !resourceusage.EndsWithRun(m.descriptor.ID) {
 		return false
 	}
 	p, run := m.facts.Pod(s.Entity.PodRef()), resourceusage.RunOf(s)

@@ -34,12 +34,18 @@ func (s *stage) rescales(name string, to int32) {
 	}
 }
 
+// hpaOfFour returns the HorizontalPodAutoscaler of web, which has four replicas.
+func hpaOfFour() *autoscalingv2.HorizontalPodAutoscaler {
+	h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1"}, Spec: halfACore("web")}
+	h.Status.DesiredReplicas, h.Status.CurrentReplicas = 4, 4
+	return h
+}
+
 func TestShadow(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.options = Options{Shadow: true}
 		s.fixture.set("web", 4, 2000)
-		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1"}, Spec: halfACore("web")}
-		h.Status.DesiredReplicas, h.Status.CurrentReplicas = 4, 4
+		h := hpaOfFour()
 		hpas := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop")
 		if _, err := hpas.Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -91,8 +97,7 @@ func TestPendingChangesAreBounded(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.options = Options{Shadow: true}
 		s.fixture.set("web", 4, 2000)
-		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1"}, Spec: halfACore("web")}
-		h.Status.DesiredReplicas, h.Status.CurrentReplicas = 4, 4
+		h := hpaOfFour()
 		if _, err := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop").Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

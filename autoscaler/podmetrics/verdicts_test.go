@@ -145,7 +145,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// hangingRules is custom metrics with rules whose server hangs.
+// hangingRules are custom metrics by rules. Their server hangs.
 type hangingRules struct {
 	podmetrics.CustomMetrics
 	asked map[string]int // by metric

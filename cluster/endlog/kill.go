@@ -124,8 +124,8 @@ func (k *Kill) key() killKey {
 	return killKey{k.node, k.UID, k.ContainerID, k.Scope, k.Limit, k.After.UnixNano()}
 }
 
-// SetLimit sets whose limit was reached; empty means that it is not known. slice is the path of an InSlice. The scope
-// becomes the limit, or InContainer if that is not known; a Child stays one.
+// SetLimit sets whose limit was reached. An empty limit means that it is not known. slice is the path of the slice if the
+// limit is InSlice. The scope becomes the limit, or InContainer if the limit is not known. The scope of a Child stays.
 func (k *Kill) SetLimit(limit Scope, slice metric.CgroupPath) {
 	k.Limit, k.Slice = limit, slice
 	if k.Scope != Child {

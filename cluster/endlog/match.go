@@ -97,8 +97,8 @@ func assign(all []match) (chosen map[key]match, lastEnd map[*Kill]key) {
 	return chosen, lastEnd
 }
 
-// doubtful returns the ends whose kill is in doubt: one with another limit fits as well, or the kill fits another end as
-// well, which got none.
+// doubtful returns the ends whose kill is in doubt. A kill with another limit fits the end equally well, or the kill fits
+// another end equally well that got no kill.
 func doubtful(all []match, chosen map[key]match, lastEnd map[*Kill]key) map[key]bool {
 	doubted := map[key]bool{}
 	for _, m := range all {

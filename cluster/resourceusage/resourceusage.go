@@ -183,9 +183,9 @@ func MayServePod(p *cluster.Pod, u *PodUsage) bool {
 	return u.MeasuredAt >= p.RunsChangedAt() || u.removeEnded(p)
 }
 
-// Ends reports whether a metric is that of a run, and is withheld when the run has ended: CPU, memory, and their shares of
+// EndsWithRun reports whether a metric is that of a run, and is withheld when the run has ended: CPU, memory, and their shares of
 // the requests.
-func Ends(id metric.ID) bool {
+func EndsWithRun(id metric.ID) bool {
 	g := id.Describe().Group
 	return g == metric.CPU || g == metric.Memory || id == metric.CPUUtilization || id == metric.MemoryUtilization
 }

@@ -131,8 +131,8 @@ func (p *Publisher) recordContention(d *eviction.Decision) {
 	}
 }
 
-// wantedConditions returns the conditions for which the decision has thresholds, without times. One that is not reported
-// is Unknown if there is no figure for one of its thresholds.
+// wantedConditions returns the conditions for which the decision has thresholds, without times. A condition
+// that is not reported is Unknown if one of its thresholds has no figure.
 func wantedConditions(d *eviction.Decision) map[corev1.NodeConditionType]corev1.NodeCondition {
 	thresholdsOf, unknown := map[corev1.NodeConditionType][]string{}, map[corev1.NodeConditionType]bool{}
 	for i := range d.Thresholds {

@@ -104,11 +104,11 @@ func before(e *endlog.End) *Before {
 	}
 	if i := slices.IndexFunc(b.Memory, func(t endlog.Trend) bool { return t.Kind == metric.Container.String() }); i >= 0 {
 		t := &b.Memory[i]
-		what := "did not rise"
+		movement := "did not rise"
 		if t.First.At.Equal(t.Last.At) {
-			what = "was read once"
+			movement = "was read once"
 		}
-		b.Message = fmt.Sprintf("memory of container %s %s: %s", t.Name, what, change(t))
+		b.Message = fmt.Sprintf("memory of container %s %s: %s", t.Name, movement, change(t))
 	}
 	return b
 }

@@ -43,7 +43,7 @@ type decision struct {
 // rule decides the cause if it applies.
 type rule func(*decision) bool
 
-// The first rule that applies decides. First are those whose source knows the cause best.
+// The first rule that applies decides. Rules whose source knows the cause better come first.
 var (
 	podRules = []rule{
 		evictedByKubelet,     // the kubelet's reason, with its figures
@@ -60,7 +60,7 @@ var (
 		failedProbe,
 		stoppedByKubelet, // any other Event Killing
 		runtimeError,
-		outlivedKill, // OOMKilled is of an earlier kill, and nobody else ended the run
+		outlivedKill, // OOMKilled reports an earlier kill, and no rule above found who ended the run
 		ownExit,
 	}
 )
@@ -246,7 +246,7 @@ func (d *decision) eventsMissing() string {
 	switch {
 	case d.EventsUnread != "":
 		return d.EventsUnread
-	case d.EventsSince.After(d.End.At.Add(-evictionSlack)):
+	case d.EventsSince.After(d.End.At.Add(-evictionSlack)): // an Event comes up to this long before the end
 		return "Events of that time are forgotten"
 	}
 	container, start := d.lastStart()
@@ -259,8 +259,8 @@ func (d *decision) eventsMissing() string {
 	return "the kubelet may have dropped Events about this run: after 25 on a pod it writes one in 5 minutes"
 }
 
-// eventsUsedUp reports whether the kubelet may have written as many Events of type Normal on the pod before the end as it
-// may. Those that it dropped count, too.
+// eventsUsedUp reports whether the kubelet has used up its Events of type Normal on the pod before the end. Dropped Events
+// are in the counts, too.
 func (d *decision) eventsUsedUp() bool {
 	end, written, first := d.End.At.Add(clockSlack), 0, d.End.At
 	for i := range d.Events {

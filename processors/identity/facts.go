@@ -224,7 +224,7 @@ func startOf(sample *metric.Sample, l *core) int64 {
 // interval before the facts: the API server may not have reported it yet. start is by the node's clock.
 func (identifier *Identifier) beganSinceKnown(start int64) bool {
 	began := identifier.byOurClock(start)
-	return began > identifier.node.Ours(identifier.pod.KnownAt) && identifier.factsAt-began < int64(identifier.batch.Interval)
+	return began > identifier.node.OurTime(identifier.pod.KnownAt) && identifier.factsAt-began < int64(identifier.batch.Interval)
 }
 
 // learnPod records whether the line belongs to a pod that the API server knows.
@@ -251,7 +251,7 @@ func (identifier *Identifier) beganLately(start int64, origin metric.StartOrigin
 	return start != 0 && origin != metric.StartCgroup && !identifier.wouldName(start, origin)
 }
 
-// byOurClock returns a time of the node's clock by our clock, as metric.NodeClock.Ours has it
+// byOurClock returns a time of the node's clock by our clock, as metric.NodeClock.OurTime has it
 // and by which the facts are learnt. A difference up to run.Cut is normal between two clocks of a
 // cluster. An unknown time stays 0.
 func (identifier *Identifier) byOurClock(at int64) int64 {

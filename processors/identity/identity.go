@@ -94,7 +94,7 @@ func (identifier *Identifier) Process(facts *cluster.Facts, b *metric.Batch, now
 	identifier.groupSamples(b, now)
 	identifier.pods.Resolve(facts, b)
 	if identifier.facts = facts; facts != nil {
-		identifier.factsAt = identifier.node.Ours(facts.At)
+		identifier.factsAt = identifier.node.OurTime(facts.At)
 	}
 	identifier.limits = run.Limits{Resolution: b.Resolution, Cores: facts.CoresOf(b), Now: identifier.node.Latest(now)}
 	// Pods come first: the UID that is chosen for a pod decides about its containers.
@@ -114,7 +114,7 @@ func (identifier *Identifier) Process(facts *cluster.Facts, b *metric.Batch, now
 		identifier.mergePartialSamples(b)
 	}
 	if !b.Failed() {
-		identifier.lastAnswer, identifier.lastAnswerAt = identifier.clock, identifier.node.Ours(now)
+		identifier.lastAnswer, identifier.lastAnswerAt = identifier.clock, identifier.node.OurTime(now)
 		identifier.forget(b, identifier.clock-identifier.rememberFor(), identifier.answers)
 		identifier.forgetOldPods(b)
 	}

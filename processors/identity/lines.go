@@ -121,7 +121,7 @@ func (identifier *Identifier) isNewborn(sample *metric.Sample, late time.Duratio
 	}
 	at, since := reportTime(sample), t.latest
 	if identifier.drift {
-		at, since = identifier.node.Ours(identifier.now), identifier.lastAnswerAt-int64(late) // times across a step cannot be compared
+		at, since = identifier.node.OurTime(identifier.now), identifier.lastAnswerAt-int64(late) // times across a step cannot be compared
 	}
 	cpu, _ := sample.Values.Get(metric.CPUUsage)
 	alive := run.CoresAllow(cpu, identifier.limits.Cores, at)

@@ -62,22 +62,21 @@ func New(o Options) func(http.Handler) http.Handler {
 type forwarder struct {
 	opts Options
 	next http.Handler
-	// slow has a leader that did not begin an answer in time, for requests that ask others (see asksOthers), and for the
-	// rest. unreachable has one that could not be reached.
-	slow        [2]atomic.Pointer[unreachableLeader]
-	unreachable atomic.Pointer[unreachableLeader]
-	lastLogged  atomic.Pointer[time.Time] // when a failure was last logged
+	// unreachable is a leader that could not be reached. slow and slowForOthers are leaders that did not begin an answer in
+	// time: see slowLeader.
+	unreachable, slow, slowForOthers atomic.Pointer[unreachableLeader]
+	lastLogged                       atomic.Pointer[time.Time] // when a failure was last logged
 }
 
-// asksOthers returns 1 for metrics that adapters and Prometheus servers answer, else 0. A leader that waits for them has
-// the numbers of nodes and pods nevertheless.
-func asksOthers(r *http.Request) int {
+// slowLeader returns where a slow leader is kept for a request. A leader that waits for adapters and Prometheus servers,
+// which answer custom and external metrics, has the numbers of nodes and pods nevertheless.
+func (f *forwarder) slowLeader(r *http.Request) *atomic.Pointer[unreachableLeader] {
 	for _, group := range []string{"custom.metrics.k8s.io", "external.metrics.k8s.io"} {
 		if strings.HasPrefix(r.URL.Path, "/apis/"+group+"/") {
-			return 1
+			return &f.slowForOthers
 		}
 	}
-	return 0
+	return &f.slow
 }
 
 // avoid reports whether a leader is not tried again yet.
@@ -99,7 +98,7 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	leader, transport, self := f.opts.Leader()
 	target, err := url.Parse(leader)
-	if self || err != nil || target.Host == "" || avoid(f.unreachable.Load(), leader) || avoid(f.slow[asksOthers(r)].Load(), leader) {
+	if self || err != nil || target.Host == "" || avoid(f.unreachable.Load(), leader) || avoid(f.slowLeader(r).Load(), leader) {
 		f.next.ServeHTTP(w, r)
 		return
 	}
@@ -191,7 +190,7 @@ func (f *forwarder) leaderFailed(r *http.Request, leader string, err error) {
 	switch {
 	case errors.Is(err, errTimeout):
 		message = "the leader is slow; this replica answers the request itself"
-		f.slow[asksOthers(r)].Store(&unreachableLeader{leader, now.Add(f.opts.Pause)})
+		f.slowLeader(r).Store(&unreachableLeader{leader, now.Add(f.opts.Pause)})
 	case !errors.As(err, &answer):
 		f.unreachable.Store(&unreachableLeader{leader, now.Add(f.opts.Pause)})
 	case answer == http.StatusUnauthorized, answer == http.StatusForbidden:
